@@ -1,0 +1,156 @@
+"""Unit specs: what gets dispatched, one frozen type a kind.
+
+All that the languages do differently about a command is a field of `ExecSpec`. A spec in a plan
+may hold templates; `flowstone.scheduler.bindings` resolves them, so that a dispatcher sees the
+same types with plain texts only. A `Target` is what an author named and freezing has not resolved
+yet: no frozen plan holds one.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+import msgspec
+
+from flowstone.expr.model import Expression, Text
+
+
+class CwdRule(StrEnum):
+    """Where a relative working directory starts, and how far it may lead."""
+
+    CONTAINED = "contained"
+    """Below the folder in which the run was started, symlinks resolved just before the spawn."""
+    RUN_FOLDER = "run-folder"
+    """Unset: the run's own folder; a relative one: from the folder in which the driver works."""
+
+
+class Overflow(StrEnum):
+    """What output beyond the capture limit does to the artifact; the command always runs on."""
+
+    MARK = "mark"
+    """A marker block is appended; with a schema the unit fails exec_output_limit."""
+    DROP = "drop"
+    """The prefix is kept as it is."""
+
+
+class Drain(StrEnum):
+    """What a pipe means that a descendant still holds after the grace."""
+
+    STDOUT_FAILS = "stdout-fails"
+    """Held stdout fails the unit exec_capture_incomplete; held stderr is a warning."""
+    KEEP = "keep"
+    """What was read is kept; the group is ended."""
+
+
+class CaptureRule(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Bounds of the captured streams: bytes kept of each, grace in milliseconds for a held pipe."""
+
+    limit: int = 8 * 1024 * 1024
+    overflow: Overflow = Overflow.MARK
+    drain: Drain = Drain.STDOUT_FAILS
+    grace_ms: int = 2_000
+    strip_newlines: bool = True
+    keep_streams: bool = False
+    """Keep exit code, stdout and stderr in the outcome for later expressions."""
+
+
+class LiteralEnv(msgspec.Struct, frozen=True, tag="literal"):
+    name: str
+    value: Text
+    secret: bool = True
+    """Values bound by `env:` are scrubbed from what the command prints."""
+
+
+class PassEnv(msgspec.Struct, frozen=True, tag="pass-through"):
+    name: str
+
+
+class EnvRef(msgspec.Struct, frozen=True, tag="env-ref"):
+    """An env asset: keys and secret names are frozen, values are read at dispatch."""
+
+    ref: str
+    keys: tuple[str, ...] = ()
+    secret_names: tuple[str, ...] = ()
+
+
+EnvBinding: TypeAlias = LiteralEnv | PassEnv | EnvRef
+
+
+class EnvironmentRule(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How a child's environment is built: `base` names first, then provenance, bindings, context.
+
+    `context` is the prefix of the context variables ("AKM_"), or None for none; `limit_one` and
+    `limit_all` bound them in bytes. `shim` puts the run's own program folder in front of PATH.
+    """
+
+    base: tuple[str, ...] = ("PATH", "HOME")
+    context: str | None = None
+    limit_one: int = 98_304
+    limit_all: int = 131_072
+    shim: str | None = None
+    """Name of the program that the shim folder holds."""
+
+
+class ExecSpec(msgspec.Struct, frozen=True, tag="exec", omit_defaults=True):
+    """A command: spawned directly from `argv`, never through a shell."""
+
+    argv: tuple[Text, ...]
+    cwd: Text | None = None
+    cwd_rule: CwdRule = CwdRule.CONTAINED
+    env: tuple[EnvBinding, ...] = ()
+    environment: EnvironmentRule = EnvironmentRule()
+    capture: CaptureRule = CaptureRule()
+
+
+class SleepSpec(msgspec.Struct, frozen=True, tag="sleep"):
+    """Wait for a duration (text as authored, or milliseconds once resolved)."""
+
+    duration: Expression
+
+
+class HttpSpec(msgspec.Struct, frozen=True, tag="http"):
+    """One HTTP request; `arguments` is the authored mapping, `connection` names the grant."""
+
+    arguments: Expression
+    connection: str | None = None
+
+
+class ScriptSpec(msgspec.Struct, frozen=True, tag="script"):
+    """Sandboxed JavaScript: `arguments` is the authored mapping of source and input."""
+
+    arguments: Expression
+
+
+class ChildSpec(msgspec.Struct, frozen=True, tag="child"):
+    """A workflow run as a unit; `plan` is the child's whole plan once frozen."""
+
+    ref: str
+    arguments: Expression
+    plan: Any = None
+    digest: str = ""
+
+
+class PromptTarget(msgspec.Struct, frozen=True, tag="prompt-target", omit_defaults=True):
+    """Instructions for a model or agent whose engine freezing selects."""
+
+    content: str
+    engine: str | None = None
+    model: str | None = None
+    llm: Any = None
+    env: tuple[str, ...] = ()
+
+
+class AssetTarget(msgspec.Struct, frozen=True, tag="asset-target", omit_defaults=True):
+    """A stored asset or built-in (`uses:`) that freezing resolves; `arguments` is its `with:`."""
+
+    ref: str
+    arguments: Any = None
+    has_arguments: bool = False
+    mode: str | None = None
+    env: tuple[EnvBinding, ...] = ()
+
+
+Target: TypeAlias = PromptTarget | AssetTarget
+UnitSpec: TypeAlias = ExecSpec | SleepSpec | HttpSpec | ScriptSpec | ChildSpec
+AnySpec: TypeAlias = UnitSpec | Target

@@ -1,0 +1,38 @@
+"""What compiling and freezing ask of the asset bundles and of the configuration."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import msgspec
+
+
+class Asset(msgspec.Struct, frozen=True):
+    """A file found by ref: canonical `ref` (`bundle//type/name`), absolute `path`, its bytes."""
+
+    ref: str
+    path: str
+    data: bytes
+    bundle: str
+
+
+class Catalog(Protocol):
+    def find(self, ref: str) -> Asset:
+        """The asset that a ref names; NotFound when there is none.
+
+        A file that resolves outside its bundle raises NotFound with code PATH_ESCAPE_VIOLATION.
+        """
+
+    def env_values(self, ref: str) -> dict[str, str]:
+        """The variables of an env asset with its secrets filled in, in the file's order."""
+
+
+class EngineConfig(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What freezing reads of the configuration, once."""
+
+    engines: Any = None
+    default_engine: str | None = None
+    judge_engine: str | None = None
+    map_width: int | None = None
+    max_concurrency: int | None = None
+    host_concurrency: int | None = None

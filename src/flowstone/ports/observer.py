@@ -1,0 +1,22 @@
+"""Live progress: what a driver tells whoever watches, always after the commit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from flowstone.run.events import Event
+from flowstone.run.state import State
+
+
+class Observer(Protocol):
+    """Watches a run. It must not raise, block or change anything."""
+
+    def recorded(self, state: State, events: Sequence[Event]) -> None:
+        """Events that have just become durable; `state` has them folded in."""
+
+    def line(self, step: str, unit: str, text: str) -> None:
+        """One redacted line that a running unit printed, without its line feed."""
+
+    def warned(self, text: str) -> None:
+        """A warning about the run, for people."""
