@@ -127,9 +127,7 @@ class State:
         self.outputs: Any = None
         self.error: str | None = None
         self.interrupted: str | None = None
-        self.steps: dict[str, StepState] = {
-            step.id: StepState(place, step) for place, step in enumerate(plan.steps)
-        }
+        self.steps: dict[str, StepState] = {step.id: StepState(place, step) for place, step in enumerate(plan.steps)}
         self.order: list[StepState] = list(self.steps.values())
         self.dependents = _dependents(plan)
         self.unended = len(self.order)

@@ -58,9 +58,7 @@ def _unselected(turn: Turn, step: StepState) -> str | None:
         if selected == step.id:
             return None
         if note is None and router.status is Status.SKIPPED:
-            note = (
-                f'Skipped by route: step "{router_id}" was itself skipped, so none of its branch targets run.'
-            )
+            note = f'Skipped by route: step "{router_id}" was itself skipped, so none of its branch targets run.'
         elif note is None:
             note = f'Skipped by route: step "{router_id}" selected "{selected}".'
     return note
@@ -113,9 +111,7 @@ def _opening(turn: Turn, step: StepState) -> Opening:
         try:
             inputs[reference.text] = resolve(turn, reference)
         except Unresolved as error:
-            raise Unresolved(
-                f'Step "{step.id}" declared input "{reference.text}" failed to resolve: {error}'
-            ) from None
+            raise Unresolved(f'Step "{step.id}" declared input "{reference.text}" failed to resolve: {error}') from None
     action = step.plan.action
     items = _items(turn, step, action) if isinstance(action, FanOut) else None
     return Opening(inputs=inputs, items=items)

@@ -177,9 +177,7 @@ def _judge_poll(turn: Turn, step: StepState, unit: UnitState, attempt: Attempt, 
 
 def _as_success(outcome: Outcome) -> Outcome:
     """A satisfying attempt counts as success, also when its command exited non-zero."""
-    return Outcome(
-        value=outcome.value, exit_code=outcome.exit_code, stdout=outcome.stdout, stderr=outcome.stderr
-    )
+    return Outcome(value=outcome.value, exit_code=outcome.exit_code, stdout=outcome.stdout, stderr=outcome.stderr)
 
 
 def _seal(turn: Turn, step: StepState, outcome: Outcome) -> Outcome | None:

@@ -219,9 +219,7 @@ def _fill_exec(turn: Turn, spec: ExecSpec) -> ExecSpec:
     argv = tuple(_text(turn, word, f"run[{place}]") for place, word in enumerate(spec.argv))
     cwd = None if spec.cwd is None else _text(turn, spec.cwd, "cwd")
     env = tuple(
-        LiteralEnv(b.name, _text(turn, b.value, f"env.{b.name}"), b.secret)
-        if isinstance(b, LiteralEnv)
-        else b
+        LiteralEnv(b.name, _text(turn, b.value, f"env.{b.name}"), b.secret) if isinstance(b, LiteralEnv) else b
         for b in spec.env
     )
     return msgspec.structs.replace(spec, argv=argv, cwd=cwd, env=env)

@@ -20,9 +20,7 @@ from flowstone.scheduler.commands import Decision, Facts, Turn
 from flowstone.scheduler.settle import resolve_outputs, settle
 
 
-def decide(
-    state: State, facts: Facts, now: int, redact: Callable[[Any], Any] = lambda value: value
-) -> Decision:
+def decide(state: State, facts: Facts, now: int, redact: Callable[[Any], Any] = lambda value: value) -> Decision:
     """Everything that can be decided now, until nothing more follows.
 
     The events of the answer are folded into `state`; the caller makes them durable before it acts

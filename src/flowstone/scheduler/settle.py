@@ -171,9 +171,7 @@ def _redacted(turn: Turn, closed: StepClosed) -> StepClosed:
     )
 
 
-def _reduce(
-    step: StepState, outcomes: list[Outcome | None]
-) -> tuple[Any, dict[str, Any] | None, Failure | None]:
+def _reduce(step: StepState, outcomes: list[Outcome | None]) -> tuple[Any, dict[str, Any] | None, Failure | None]:
     """The artifact, what a view may show of its making, and why there is none."""
     action = step.plan.action
     match action:
@@ -223,9 +221,7 @@ def _first_failure(step: StepState, outcomes: list[Outcome | None]) -> Failure:
 def _summary(step: StepState, outcomes: list[Outcome | None]) -> str:
     """What the step did, for people (akm facts 14)."""
     made = [outcome for outcome in outcomes if outcome is not None]
-    bad = [
-        (unit, unit.attempt) for unit in step.units.values() if unit.status is Status.FAILED and unit.attempt
-    ]
+    bad = [(unit, unit.attempt) for unit in step.units.values() if unit.status is Status.FAILED and unit.attempt]
     text = (
         f'Executed {len(made)} unit(s) for step "{step.id}" via workflow orchestration: '
         f"{len(made) - len(bad)} succeeded, {len(bad)} failed."
@@ -235,9 +231,7 @@ def _summary(step: StepState, outcomes: list[Outcome | None]) -> str:
     if bad:
         recorded = " (recorded, on_error: continue)" if step.plan.on_error is OnError.CONTINUE else ""
         names = ", ".join(
-            f"{a.unit} ({a.outcome.reason})"
-            for _, a in sorted(bad, key=lambda b: b[0].index)[:20]
-            if a.outcome
+            f"{a.unit} ({a.outcome.reason})" for _, a in sorted(bad, key=lambda b: b[0].index)[:20] if a.outcome
         )
         first = min(bad, key=lambda b: b[0].index)[1]
         text += f" Failures{recorded}: {names}{', …' if len(bad) > 20 else ''}."
