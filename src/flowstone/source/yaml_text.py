@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from itertools import islice
 
 from flowstone.diagnostics import Place
 
@@ -67,12 +68,14 @@ class Prepared:
 
     def _unescaped(self, value: str, offset: int) -> str:
         """Outside double quotes `\\ud83d` is six plain characters: they come back as written."""
-        at = bisect_left(self.pairs, (offset, "", ""))
-        for _, before, after in self.pairs[at:]:
-            if after not in value:
-                break
-            value = value.replace(after, before, 1)
-        return value
+        if "\\u" not in value:
+            return value
+        later = islice(self.pairs, bisect_left(self.pairs, (offset, "", "")), None)
+
+        def written(match: re.Match[str]) -> str:
+            return next((before for _, before, after in later if after == match.group()), match.group())
+
+        return _ESCAPED.sub(written, value)
 
 
 def prepare(text: str) -> Prepared:
@@ -137,4 +140,5 @@ def _digits(base: int) -> str:
 
 _ODD_BREAKS = "\r\x85\u2028\u2029"
 _UNREADABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_ESCAPED = re.compile(r"\\u[0-9a-f]{4}")
 _ESCAPED_HALF = re.compile(r"(?<!\\)((?:\\\\)*)\\u([dD][89a-fA-F][0-9a-fA-F]{2})")
