@@ -174,7 +174,8 @@ class _Builder:
 
     def _restored(self, text: str, event: Any, place: Place) -> str:
         try:
-            return self._prepared.restore(text, event.start_mark.index, event.style == '"')
+            start, end = event.start_mark.index, event.end_mark.index
+            return self._prepared.restore(text, start, end, event.style == '"')
         except LoneSurrogate:
             self.problem("invalid-yaml", "an escape gives half of a character (a lone surrogate)", place)
             return ""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from itertools import islice
 
 from flowstone.diagnostics import Place
 
@@ -48,13 +47,13 @@ class Prepared:
         line = bisect_right(self._line_starts, offset) - 1
         return Place(line + first_line, offset - self._line_starts[line] + 1)
 
-    def restore(self, value: str, offset: int, double_quoted: bool) -> str:
-        """A scalar's value as the original text means it; `offset` is where the scalar begins."""
+    def restore(self, value: str, start: int, end: int, double_quoted: bool) -> str:
+        """A scalar's value as the original text means it; the scalar spans `start` to `end`."""
         if self.breaks_back:
             value = value.translate(self.breaks_back)
         if self.pairs and double_quoted:
             return self._join_pairs(value)
-        return self._unescaped(value, offset) if self.pairs else value
+        return self._unescaped(value, start, end) if self.pairs else value
 
     def _join_pairs(self, value: str) -> str:
         low = self.pairs_base
@@ -66,14 +65,17 @@ class Prepared:
         except UnicodeDecodeError:
             raise LoneSurrogate from None
 
-    def _unescaped(self, value: str, offset: int) -> str:
+    def _unescaped(self, value: str, start: int, end: int) -> str:
         """Outside double quotes `\\ud83d` is six plain characters: they come back as written."""
         if "\\u" not in value:
             return value
-        later = islice(self.pairs, bisect_left(self.pairs, (offset, "", "")), None)
+        first, behind = (bisect_left(self.pairs, (offset, "", "")) for offset in (start, end))
+        written_here = iter(self.pairs[first:behind])
 
         def written(match: re.Match[str]) -> str:
-            return next((before for _, before, after in later if after == match.group()), match.group())
+            return next(
+                (before for _, before, after in written_here if after == match.group()), match.group()
+            )
 
         return _ESCAPED.sub(written, value)
 
