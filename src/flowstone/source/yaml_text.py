@@ -57,9 +57,7 @@ class Prepared:
 
     def _join_pairs(self, value: str) -> str:
         low = self.pairs_base
-        halves = "".join(
-            chr(ord(char) - low + 0xD800) if low <= ord(char) < low + 0x800 else char for char in value
-        )
+        halves = "".join(chr(ord(char) - low + 0xD800) if low <= ord(char) < low + 0x800 else char for char in value)
         try:
             return halves.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
         except UnicodeDecodeError:
@@ -73,9 +71,7 @@ class Prepared:
         written_here = iter(self.pairs[first:behind])
 
         def written(match: re.Match[str]) -> str:
-            return next(
-                (before for _, before, after in written_here if after == match.group()), match.group()
-            )
+            return next((before for _, before, after in written_here if after == match.group()), match.group())
 
         return _ESCAPED.sub(written, value)
 

@@ -57,9 +57,7 @@ class SqliteStore:
                 raise StoreError(f"the run {record.id} exists already")
             run = made.lastrowid
             self._database.execute("INSERT INTO plans VALUES (?, ?)", (run, record.plan))
-            self._database.execute(
-                "INSERT INTO summaries VALUES (?, 0, ?, ?)", (run, summary.status.value, body)
-            )
+            self._database.execute("INSERT INTO summaries VALUES (?, 0, ?, ?)", (run, summary.status.value, body))
 
     def load(self, run_id: str) -> RunRow:
         rows = self._database.rows(
@@ -176,9 +174,7 @@ class SqliteStore:
 
     def _tail(self, run_id: str) -> tuple[int, int]:
         """The run's key and its last sequence number."""
-        rows = self._database.rows(
-            "SELECT key, last_seq FROM runs JOIN summaries ON run = key WHERE id = ?", (run_id,)
-        )
+        rows = self._database.rows("SELECT key, last_seq FROM runs JOIN summaries ON run = key WHERE id = ?", (run_id,))
         if not rows:
             raise unknown_run(run_id)
         return rows[0][0], rows[0][1]
@@ -241,8 +237,7 @@ class SqliteStore:
     def _keep_outcome(self, key: tuple[int, str, int, str], body: str) -> tuple[int, str]:
         """Keep an outcome unless one stands; returns the row and text of the one that does."""
         made = self._database.execute(
-            "INSERT INTO outcomes (run, unit, number, hash, body) VALUES (?, ?, ?, ?, ?)"
-            " ON CONFLICT DO NOTHING",
+            "INSERT INTO outcomes (run, unit, number, hash, body) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
             (*key, body),
         )
         if made.rowcount:
@@ -258,8 +253,7 @@ class SqliteStore:
             return after
         chosen, arguments = _of_run(run)
         rows = self._database.rows(
-            f"SELECT position FROM events WHERE {chosen} AND position > ?"
-            f" ORDER BY position DESC LIMIT 1 OFFSET ?",
+            f"SELECT position FROM events WHERE {chosen} AND position > ? ORDER BY position DESC LIMIT 1 OFFSET ?",
             (*arguments, after, max(limit, 0)),
         )
         return rows[0][0] if rows else after
