@@ -43,9 +43,12 @@ class Database:
 
     def transaction(self) -> Transaction:
         """A context that commits as a whole, durably, or leaves no trace."""
+        self.check_writable()
+        return Transaction(self)
+
+    def check_writable(self) -> None:
         if self.readonly:
             raise StoreError(f"{self.path}: opened to read only")
-        return Transaction(self)
 
     def close(self) -> None:
         """Close; the last connection folds the write-ahead log into the file.

@@ -107,8 +107,7 @@ class SqliteStore:
         return codec.decode_outcome(rows[0][0]) if rows else None
 
     def lease(self, run_id: str, holder: str, wait_ms: int = 0) -> FileLease:
-        if self._database.readonly:
-            raise StoreError(f"{self._database.path}: opened to read only")
+        self._database.check_writable()
         return take_lease(self._locks, run_id, holder, wait_ms)
 
     def find(
@@ -134,6 +133,8 @@ class SqliteStore:
         return (codec.decode_row(header, summary) for header, summary in rows)
 
     def resolve_id(self, prefix: str) -> str:
+        # What is typed may hold bytes that are no text: then it names no run.
+        prefix = prefix.encode("utf-8", "replace").decode()
         rows = self._database.rows(
             "SELECT id FROM runs WHERE id >= ? AND id < ? ORDER BY id LIMIT 100",
             (prefix, prefix + "\U0010ffff"),
@@ -147,8 +148,7 @@ class SqliteStore:
         return self._events(run, self._floor(run, after, limit))
 
     def put_blob(self, data: bytes) -> str:
-        if self._database.readonly:
-            raise StoreError(f"{self._database.path}: opened to read only")
+        self._database.check_writable()
         return self._blobs.put(data)
 
     def get_blob(self, digest: str) -> bytes:
@@ -270,8 +270,9 @@ class SqliteStore:
                 (*arguments, mark, after, _PAGE),
             )
             page = len(rows)
-            for mark, position, run_id, body, outcome in rows:
+            for _, position, run_id, body, outcome in rows:
                 yield position, run_id, codec.decode_event(body, outcome)
+            mark = rows[-1][0] if rows else mark
 
 
 def _of_run(run: int | None) -> tuple[str, tuple[int, ...]]:
