@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import stat
@@ -16,7 +17,7 @@ def test_the_file_names_its_holder(tmp_path):
     path = tmp_path / "run-1.lock"
     found = read_holder(str(path))
     assert (found.pid, found.host, found.holder) == (os.getpid(), os.uname().nodename, "driver 7")
-    assert b'"startedAt":' in path.read_bytes()
+    assert {"pid", "host", "startedAt", "holder"} <= set(json.loads(path.read_bytes()))
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert is_alive(found)
     lease.release()
@@ -28,13 +29,21 @@ def test_the_folder_is_made_for_the_owner_only(tmp_path):
     assert stat.S_IMODE((tmp_path / "locks").stat().st_mode) == 0o700
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff\x00", b"00000000 {}", b"x" * 5_000])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"\xff\x00", b'{"pid":1,"host":"h","startedAt":1,"holder":"x"}', b"x" * 5_000]
+)
 def test_what_a_lock_file_says_holds_nothing(tmp_path, content):
     path = tmp_path / "run-1.lock"
     path.write_bytes(content)
     assert read_holder(str(path)) is None
     lease = take_lease(str(tmp_path), "run-1", "d")
     assert read_holder(str(path)).pid == os.getpid()
+    lease.release()
+
+
+def test_any_holder_can_be_named(tmp_path):
+    lease = take_lease(str(tmp_path), "run-1", "\x01\udcff" * 500)
+    assert read_holder(str(tmp_path / "run-1.lock")).holder.startswith("\x01?")
     lease.release()
 
 

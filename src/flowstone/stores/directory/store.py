@@ -7,7 +7,6 @@ commands work and into which its files are published, after the commit and never
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterable, Sequence
 
 from flowstone.errors import InputError, StoreError
@@ -46,6 +45,8 @@ class DirectoryStore(SqliteStore):
 
     def delete(self, run_id: str) -> None:
         """Forget a run with its journal and its folder."""
+        import shutil
+
         super().delete(run_id)
         shutil.rmtree(self.run_folder(run_id), ignore_errors=True)
 
