@@ -113,10 +113,12 @@ _ITEM = re.compile(
     r"(?:\*|(?P<start>[0-9]{1,4}|[A-Za-z]+)(?:-(?P<end>[0-9]{1,4}|[A-Za-z]+))?)(?:/(?P<step>[0-9]{1,4}))?"
 )
 _MONTH_DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
+_WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 _FIELDS = (
     _Field("minute", 0, 59),
     _Field("hour", 0, 23),
     _Field("day-of-month", 1, 31),
-    _Field("month", 1, 12, tuple("JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC".split())),
-    _Field("day-of-week", 0, 7, tuple("SUN MON TUE WED THU FRI SAT".split())),
+    _Field("month", 1, 12, _MONTHS),
+    _Field("day-of-week", 0, 7, _WEEKDAYS),
 )

@@ -16,9 +16,23 @@ from flowstone.values import Json, canonical_bytes, clip, type_name
 
 MAX_SCHEMA_BYTES = 256 * 1024
 ENFORCED = (
-    "type enum properties required items additionalProperties minItems maxItems minLength maxLength "
-    "minimum maximum allOf anyOf oneOf not"
-).split()
+    "type",
+    "enum",
+    "properties",
+    "required",
+    "items",
+    "additionalProperties",
+    "minItems",
+    "maxItems",
+    "minLength",
+    "maxLength",
+    "minimum",
+    "maximum",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+)
 
 
 class SchemaProblem(msgspec.Struct, frozen=True):
@@ -160,13 +174,41 @@ def _too_large(schema: Json) -> bool:
 
 
 _UNSUPPORTED = frozenset(
-    (
-        "$ref $defs definitions $anchor $dynamicRef $dynamicAnchor if then else const pattern format "
-        "patternProperties propertyNames additionalItems prefixItems contains minContains maxContains "
-        "uniqueItems multipleOf exclusiveMinimum exclusiveMaximum minProperties maxProperties dependencies "
-        "dependentRequired dependentSchemas unevaluatedItems unevaluatedProperties contentEncoding "
-        "contentMediaType contentSchema"
-    ).split()
+    {
+        "$ref",
+        "$defs",
+        "definitions",
+        "$anchor",
+        "$dynamicRef",
+        "$dynamicAnchor",
+        "if",
+        "then",
+        "else",
+        "const",
+        "pattern",
+        "format",
+        "patternProperties",
+        "propertyNames",
+        "additionalItems",
+        "prefixItems",
+        "contains",
+        "minContains",
+        "maxContains",
+        "uniqueItems",
+        "multipleOf",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "minProperties",
+        "maxProperties",
+        "dependencies",
+        "dependentRequired",
+        "dependentSchemas",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+        "contentEncoding",
+        "contentMediaType",
+        "contentSchema",
+    }
 )
 _SHAPE = (
     'list the allowed values with "enum", bound its size with "minLength"/"maxLength", '
