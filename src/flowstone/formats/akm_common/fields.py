@@ -13,7 +13,7 @@ from msgspec import UNSET
 from flowstone.diagnostics import Place
 from flowstone.expr.duration import parse_timeout
 from flowstone.expr.model import Reference
-from flowstone.expr.refs import parse_reference
+from flowstone.expr.refs import ReferenceProblem, parse_reference
 from flowstone.expr.schema import check_schema
 from flowstone.formats.akm_common import rules
 from flowstone.formats.akm_common.document import Span, Timeout
@@ -64,9 +64,10 @@ def read_reference(at: Cursor, roots: SequenceOf[str]) -> Reference | None:
     text = at.text()
     if text is None:
         return None
-    parsed = parse_reference(text)
-    if not isinstance(parsed, Reference):
-        at.error("invalid-reference", f"{at.what}: {parsed.message}", parsed.hint)
+    try:
+        parsed = parse_reference(text)
+    except ReferenceProblem as problem:
+        at.error("invalid-reference", f"{at.what}: {problem.message}")
         return None
     if parsed.root not in roots:
         message = f'{at.what} must name the output of a step, got "{parsed.text}".'
