@@ -15,7 +15,7 @@ from flowstone.formats.akm_common.fields import span_of
 from flowstone.formats.akm_common.links import Links
 from flowstone.formats.akm_common.rules import utf8_size
 from flowstone.formats.akm_github import grammar
-from flowstone.formats.akm_github.steps import read_steps
+from flowstone.formats.akm_github.steps import ReadStep, read_steps
 from flowstone.formats.akm_github.triggers import read_triggers
 from flowstone.plan import bounds
 from flowstone.source.cursor import Cursor
@@ -112,7 +112,7 @@ class _Parser:
             if key not in found:
                 top.error("missing-key", f'the document requires "{key}"')
         name = found["name"].text(empty=False) if "name" in found else None
-        triggers = read_triggers(found["on"], self._path) if "on" in found else ()
+        triggers = read_triggers(found["on"], self._path, self._report) if "on" in found else ()
         job = self._read_jobs(found["jobs"]) if "jobs" in found else None
         if self._report.failed or name is None or job is None:
             return None
@@ -155,12 +155,15 @@ class _Parser:
             message = f"{found['runs-on'].what} must be exactly [self-hosted]: akm runs on this machine"
             found["runs-on"].error("unsupported-runner", message, "write runs-on: [self-hosted]")
         name = found["name"].text(empty=False) if "name" in found else None
-        steps = read_steps(found["steps"], self._path, self._links) if "steps" in found else ()
+        steps = self._read_steps(found["steps"]) if "steps" in found else ()
         self._links.check([step.id for step in steps], frozenset(), self._report)
         extensions = {ir.GITHUB_EXTENSION: {"runsOn": list(grammar.RUNNER)}}
         made = tuple(step.step for step in steps if step.step is not None)
         span = span_of(self._path, at.node)
         return ir.Job(id=job_id, name=name, needs=(), steps=made, extensions=extensions, source=span)
+
+    def _read_steps(self, at: Cursor) -> tuple[ReadStep, ...]:
+        return read_steps(at, self._path, self._links, self._report)
 
 
 def _check_needs(at: Cursor) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from flowstone.diagnostics import Report
 from flowstone.formats.akm_common import document as ir
 from flowstone.formats.akm_common import rules
 from flowstone.formats.akm_common.credentials import scan
@@ -31,7 +32,7 @@ class ReadStep(msgspec.Struct, frozen=True):
     step: ir.Step | None
 
 
-def read_steps(at: Cursor, path: str, links: Links) -> tuple[ReadStep, ...]:
+def read_steps(at: Cursor, path: str, links: Links, report: Report) -> tuple[ReadStep, ...]:
     """All steps; `path` is the file's, for spans; references in `with:` go to `links`."""
     entries = at.items()
     if isinstance(at.node, Sequence) and not entries:
@@ -39,14 +40,15 @@ def read_steps(at: Cursor, path: str, links: Links) -> tuple[ReadStep, ...]:
     if len(entries) > bounds.STEPS:
         at.error("step-count-limit", f"{at.what} holds {len(entries)} steps; at most {bounds.STEPS} are allowed")
     first: dict[str, str] = {}
-    return tuple(_StepReader(index, entry, links, first).read(path) for index, entry in enumerate(entries))
+    return tuple(_StepReader(index, entry, links, report, first).read(path) for index, entry in enumerate(entries))
 
 
 class _StepReader:
-    def __init__(self, index: int, at: Cursor, links: Links, first: dict[str, str]) -> None:
+    def __init__(self, index: int, at: Cursor, links: Links, report: Report, first: dict[str, str]) -> None:
         self._index = index
         self._at = at
         self._links = links
+        self._report = report
         self._first = first
         self._found = at.mapping(grammar.STEP_KEYS)
 
@@ -58,7 +60,7 @@ class _StepReader:
         if "name" in self._found:
             fields["name"] = self._found["name"].text(empty=False)
         if "env" in self._found:
-            fields["env"] = _read_env(self._found["env"])
+            fields["env"] = _read_env(self._found["env"], self._report)
         if ("uses" in self._found) == ("run" in self._found):
             message = f'{self._at.what} must have exactly one of "uses" and "run"'
             self._at.error("step-target-xor", message)
@@ -172,12 +174,12 @@ def _read_folder(at: Cursor) -> str | None:
     return None
 
 
-def _read_env(at: Cursor) -> dict[str, str]:
+def _read_env(at: Cursor, report: Report) -> dict[str, str]:
     values = {}
     for name, entry in at.mapping().items():
         if not _ENV_NAME.fullmatch(name):
             message = f'{at.what}: "{clip(name, 80)}" is no variable name'
-            Cursor(entry.node, entry.path, at.report, entry.key_place).error("invalid-mapping-key", message)
+            report.error("invalid-mapping-key", message, entry.key_place)
         elif not isinstance(entry.node, Scalar) or entry.node.value is None:
             entry.error("scalar-required", f"{entry.what} must be a string, number or boolean")
         else:

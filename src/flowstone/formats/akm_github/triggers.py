@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from flowstone.expr.cron import check_cron
+from flowstone.diagnostics import Report
+from flowstone.expr.cron import CronProblem, check_cron
 from flowstone.formats.akm_common import document as ir
 from flowstone.formats.akm_common.fields import span_of
 from flowstone.formats.akm_github import grammar
@@ -11,16 +12,20 @@ from flowstone.source.cursor import Cursor
 from flowstone.source.tree import Mapping, Sequence
 from flowstone.values import clip
 
+_EVENTS = " and ".join(grammar.EVENT_KEYS)
 
-def read_triggers(at: Cursor, path: str) -> tuple[ir.Trigger, ...]:
-    """All triggers; `path` is the file's, for spans."""
+
+def read_triggers(at: Cursor, path: str, report: Report) -> tuple[ir.Trigger, ...]:
+    """All triggers; `path` is the file's, for spans. `report` is the one that `at` reports to."""
     if at.is_null or (isinstance(at.node, Mapping) and not at.node.entries):
         at.error("trigger-required", f"{at.what} must name a trigger", "write on: { workflow_dispatch: {} }")
         return ()
     found = at.mapping()
     for name, event in found.items():
         if name not in grammar.EVENT_KEYS:
-            _refuse_event(at, name, event)
+            message = f'{at.what} holds the event "{clip(name, 80)}"; only {_EVENTS} start a run'
+            hint = "service events are not watched; use a schedule"
+            report.error("unsupported-service-event", message, event.key_place, hint)
     triggers: list[ir.Trigger] = []
     if "schedule" in found:
         triggers += _read_schedules(found["schedule"], path)
@@ -28,12 +33,6 @@ def read_triggers(at: Cursor, path: str) -> tuple[ir.Trigger, ...]:
         _check_dispatch(found["workflow_dispatch"])
         triggers.append(ir.DispatchTrigger(source=span_of(path, found["workflow_dispatch"].node)))
     return tuple(triggers)
-
-
-def _refuse_event(at: Cursor, name: str, event: Cursor) -> None:
-    message = f'{at.what} holds the event "{clip(name, 80)}"; only schedule and workflow_dispatch start a run'
-    here = Cursor(event.node, event.path, event.report, event.key_place)
-    here.error("unsupported-service-event", message, "no service events are watched")
 
 
 def _read_schedules(at: Cursor, path: str) -> list[ir.Trigger]:
@@ -58,13 +57,14 @@ def _read_cron(at: Cursor) -> str | None:
             at.error("missing-key", f'{at.what} requires "cron"')
         return None
     text = found["cron"].text()
-    problem = None if text is None else check_cron(text)
     if text is None:
         return None
-    if problem is not None:
-        found["cron"].error("invalid-cron", f"{found['cron'].what} {problem}", 'write five fields: "0 6 * * *"')
+    try:
+        return check_cron(text)
+    except CronProblem as problem:
+        message = f"{found['cron'].what}: {problem.message}"
+        found["cron"].error("invalid-cron", message, 'write five fields: "0 6 * * *"')
         return None
-    return " ".join(text.split())
 
 
 def _check_dispatch(at: Cursor) -> None:
