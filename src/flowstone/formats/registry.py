@@ -13,6 +13,7 @@ import msgspec
 
 from flowstone.diagnostics import Diagnostic
 from flowstone.plan.model import Plan
+from flowstone.ports.dialect import Dialect
 from flowstone.source.file import SourceText
 
 AKM_MARKDOWN, AKM_GITHUB, ORUN = "akm-markdown", "akm-github", "orun"
@@ -58,7 +59,40 @@ def compiler_of(language: str) -> Compiler:
         from flowstone.formats.orun.compile import compile_orun
 
         return compile_orun
+    if language == AKM_MARKDOWN:
+        from flowstone.formats.akm_common.compile import compile_markdown
+
+        return compile_markdown
+    if language == AKM_GITHUB:
+        from flowstone.formats.akm_common.compile import compile_github
+
+        return compile_github
     raise UnknownFormat(f'there is no language "{language}"')
+
+
+def compile_source(shown: str, path: str, source: SourceText) -> Compiled:
+    """Compile a file: `shown` is its name for people, `path` where files that it names are found."""
+    from flowstone.plan.bounds import SOURCE_BYTES
+    from flowstone.source.file import read_source
+
+    try:
+        language = format_of(path, source.text)
+    except UnknownFormat as error:
+        return Compiled(None, (Diagnostic("unknown-format", str(error)),), AKM_GITHUB)
+    return compiler_of(language)(path, source, lambda name: read_source(name, SOURCE_BYTES))
+
+
+def dialect_of(name: str) -> Dialect:
+    """The dialect of a plan, by `Plan.dialect`."""
+    if name == "akm":
+        from flowstone.formats.akm_common.starting import AkmDialect
+
+        return AkmDialect()
+    if name == "orun":
+        from flowstone.formats.orun.starting import OrunDialect
+
+        return OrunDialect()
+    raise UnknownFormat(f'there is no dialect "{name}"')
 
 
 def _root_keys(text: str) -> set[str]:
