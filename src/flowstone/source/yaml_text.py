@@ -30,6 +30,7 @@ class Prepared:
         self.breaks_back: dict[int, str] = {}
         self.pairs_base = 0
         self.pairs: list[tuple[int, str, str]] = []
+        self._stand_ins: set[str] = set()
         self._line_starts: list[int] = []
 
     @property
@@ -46,6 +47,10 @@ class Prepared:
             self._line_starts = [0, *(found.end() for found in re.finditer("\n", self.original))]
         line = bisect_right(self._line_starts, offset) - 1
         return Place(line + first_line, offset - self._line_starts[line] + 1)
+
+    def add_pair(self, offset: int, before: str, after: str) -> None:
+        self.pairs.append((offset, before, after))
+        self._stand_ins.add(after)
 
     def restore(self, value: str, start: int, end: int, double_quoted: bool) -> str:
         """A scalar's value as the original text means it; the scalar spans `start` to `end`."""
@@ -73,9 +78,10 @@ class Prepared:
         written_here = iter(self.pairs[first:behind])
 
         def written(match: re.Match[str]) -> str:
-            return next(
-                (before for _, before, after in written_here if after == match.group()), match.group()
-            )
+            found = match.group()
+            if found not in self._stand_ins:
+                return found
+            return next((before for _, before, after in written_here if after == found), found)
 
         return _ESCAPED.sub(written, value)
 
@@ -128,7 +134,7 @@ def _replace_halves(prepared: Prepared) -> None:
     def stand_in(match: re.Match[str]) -> str:
         half = int(match.group(2), 16)
         after = f"\\u{half - 0xD800 + prepared.pairs_base:04x}"
-        prepared.pairs.append((match.start() + len(match.group(1)), match.group()[-6:], after))
+        prepared.add_pair(match.start() + len(match.group(1)), match.group()[-6:], after)
         return match.group(1) + after
 
     prepared.text = _ESCAPED_HALF.sub(stand_in, prepared.text)
