@@ -37,9 +37,7 @@ class Authored(msgspec.Struct, frozen=True):
     template: bool = True
 
 
-def check_expressions(
-    document: Document, before: Mapping[str, frozenset[str]], places: Places, report: Report
-) -> None:
+def check_expressions(document: Document, before: Mapping[str, frozenset[str]], places: Places, report: Report) -> None:
     """Compile every expression of the file and check what it reads; `before` gives the ancestors."""
     checker = _Checker(document, places, report)
     for step in document.steps:

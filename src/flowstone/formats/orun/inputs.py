@@ -76,9 +76,7 @@ def coerce(text: str, param: Param) -> Json:
     return _checked(value, param)
 
 
-def fit(
-    value: Json, kind: str | None, allowed: Sequence[Json] | None = None, pattern: str | None = None
-) -> Json:
+def fit(value: Json, kind: str | None, allowed: Sequence[Json] | None = None, pattern: str | None = None) -> Json:
     """The value if it is of the type, among the allowed ones and matches; else Misfit."""
     if kind == "integer" and isinstance(value, float) and value.is_integer():
         value = int(value)
