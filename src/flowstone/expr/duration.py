@@ -41,7 +41,7 @@ def parse_timeout(value: Json) -> int | None:
 def parse_go_duration(text: str) -> int:
     """The nanoseconds of a Go duration such as `1h2m3.5s`, `300ms`, `-1s` or `0`.
 
-    What is finer than a nanosecond is cut off, as Go does; so is nothing else.
+    What is finer than a nanosecond is cut off, as Go does.
     """
     body = text[1:] if text[:1] in {"+", "-"} else text
     sign = -1 if text[:1] == "-" else 1
