@@ -26,7 +26,7 @@ def parse_timeout(value: Json) -> int | None:
             raise DurationProblem(f"{_TIMEOUT_FORMS}, got {value!r}")
         return _bounded(int(value), str(value))
     if isinstance(value, int):
-        return _bounded(value, str(value)[:40])
+        return _bounded(value, str(value) if abs(value) < 10**40 else "a number of more than 40 digits")
     text = value.strip().lower()
     if text == "none":
         return None

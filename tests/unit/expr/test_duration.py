@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,7 +58,7 @@ def test_what_is_no_timeout(value):
         parse_timeout(value)
 
 
-@pytest.mark.parametrize("value", [2_147_483_648, "2147483648", "35792m", "9" * 10_000, 10**5000])
+@pytest.mark.parametrize("value", [2_147_483_648, "2147483648", "35792m", "9" * 10_000])
 def test_too_long_a_timeout_has_its_own_message(value):
     with pytest.raises(DurationProblem, match="at most 2147483647 ms"):
         parse_timeout(value)
@@ -111,6 +113,11 @@ def test_what_is_no_go_duration(text, words):
         parse_go_duration(text)
 
 
+def test_an_endless_number_is_too_long_a_timeout():
+    with pytest.raises(DurationProblem, match="at most 2147483647 ms"):
+        parse_timeout(10**5000)
+
+
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_every_duration_comes_back(nanoseconds):
     assert parse_go_duration(format_go_duration(nanoseconds)) == nanoseconds
@@ -118,7 +125,5 @@ def test_every_duration_comes_back(nanoseconds):
 
 @given(st.text(alphabet="0123456789.hmsnuµ+- ", max_size=20))
 def test_any_text_is_a_duration_or_a_problem(text):
-    try:
-        parse_go_duration(text)
-    except DurationProblem as problem:
-        assert "invalid duration" in str(problem)
+    with suppress(DurationProblem):
+        assert parse_go_duration(format_go_duration(parse_go_duration(text))) == parse_go_duration(text)

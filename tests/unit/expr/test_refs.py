@@ -95,7 +95,9 @@ def test_what_does_not_resolve(text, message):
 
 @given(st.text(alphabet="stepsparamsoutput.[]0123-_ ax", max_size=40) | st.text(max_size=20))
 def test_any_text_is_a_reference_or_a_problem_within_it(text):
+    offset = 0
     try:
         assert parse_reference(text).text == text.strip()
     except ReferenceProblem as problem:
-        assert 0 <= problem.offset <= len(text)
+        offset = problem.offset
+    assert 0 <= offset <= len(text)
