@@ -22,9 +22,7 @@ MARKDOWN_JOB = "contract"
 BUILTIN_COMMAND = "akm/command"
 
 
-class _Part(
-    msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True
-):
+class _Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
     """What all parts of the IR share: closed, immutable, absent parts left out."""
 
 

@@ -71,9 +71,7 @@ def read_reference(at: Cursor, roots: SequenceOf[str]) -> Reference | None:
     return parsed
 
 
-def read_required_reference(
-    at: Cursor, found: dict[str, Cursor], key: str, links: Links, step: int
-) -> str | None:
+def read_required_reference(at: Cursor, found: dict[str, Cursor], key: str, links: Links, step: int) -> str | None:
     """The reference that a map or route must have under `key`; it is noted in `links`."""
     if key not in found:
         hint = f"write {key}: params.<name> or {key}: steps.<id>.output"
