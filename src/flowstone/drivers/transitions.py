@@ -34,15 +34,15 @@ def steps_to_reopen(state: State) -> tuple[str, ...]:
     return found[:1] if state.plan.policies.on_failure is OnFailure.HALT else found
 
 
-def abandon(state: State, journal: Journal, now: int) -> None:
-    """Give a run up for good; one that has ended raises IllegalTransition."""
+def abandoned(state: State, now: int) -> RunAbandoned:
+    """The event that gives a run up for good; one that has ended raises IllegalTransition."""
     if state.status is RunStatus.SUCCEEDED:
         raise IllegalTransition(
             f"Workflow run {state.run_id} is already completed and cannot be abandoned.", code="RUN_COMPLETED"
         )
     if state.status in (RunStatus.FAILED, RunStatus.ABANDONED):
         raise IllegalTransition(f"Workflow run {state.run_id} has already failed.", code="RUN_NOT_ACTIVE")
-    record(state, journal, RunAbandoned(now))
+    return RunAbandoned(now)
 
 
 def record(state: State, journal: Journal, event: Event) -> None:

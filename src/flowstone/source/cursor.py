@@ -142,9 +142,7 @@ class Cursor:
             hint = f'quote it: "{clip(self.node.text, 40)}"'
         self.error(code, f"{self.what} must be {wanted}, got {describe(self.node)}.", hint)
 
-    def _unknown(
-        self, name: str, place: Place, allowed: SequenceOf[str], code: str, label: str | None
-    ) -> None:
+    def _unknown(self, name: str, place: Place, allowed: SequenceOf[str], code: str, label: str | None) -> None:
         keys = f"Allowed keys: {', '.join(allowed)}." if allowed else "It has no keys."
         where = "" if label or not self.path else f" in {self.what}"
         message = f'{label or "Unknown key"} "{clip(name, 80)}"{where}. {keys}'

@@ -126,9 +126,7 @@ class _Builder:
                 return
             elif type(event) is e.DocumentStartEvent and self._root is not None:
                 place = self._mark_place(event.start_mark)
-                self.problem(
-                    "second-document", "a file holds one YAML document; a second one starts here", place
-                )
+                self.problem("second-document", "a file holds one YAML document; a second one starts here", place)
                 return
 
     def _syntax(self, error: Exception) -> None:
@@ -236,9 +234,7 @@ class _Builder:
         if name is None:
             return
         if not self._rules.anchors:
-            self.problem(
-                "yaml-anchor", f'the anchor "&{name}" is not supported', place, "write the value out"
-            )
+            self.problem("yaml-anchor", f'the anchor "&{name}" is not supported', place, "write the value out")
         self._anchors[name] = (node, nodes, height)
 
     def _alias(self, event: Any) -> None:
@@ -293,12 +289,7 @@ class _Builder:
             self.problem("duplicate-key", message, key.place)
             return
         frame.seen[name] = key.place
-        if (
-            isinstance(value, Scalar)
-            and value.plain
-            and not value.text
-            and value.place.line != key.place.line
-        ):
+        if isinstance(value, Scalar) and value.plain and not value.text and value.place.line != key.place.line:
             value = Scalar(value.value, "", key.place)
         entries.append(Entry(name, key, value))
 

@@ -74,23 +74,25 @@ def take_lease(folder: str, run_id: str, holder: str, wait_ms: int = 0) -> FileL
 
 
 class Holder(msgspec.Struct, frozen=True, rename="camel"):
-    """Who holds a lease. `born` tells the process from a later one with the same pid, where known."""
+    """Who holds a lease. `born` tells the process from a later one with the same pid, where known.
+
+    `check` is a checksum of the other fields, by which a half-written record is known.
+    """
 
     pid: int
     host: str
     started_at: int
     holder: str
     born: str = ""
+    check: str = ""
 
 
 def read_holder(path: str) -> Holder | None:
     """Who is named in a lock file; None when nobody is, or the name is just being written."""
     try:
         with open(path, "rb") as file:
-            digits, _, record = file.read(_RECORD_BYTES + 1).rstrip(b" \n").partition(b" ")
-        if int(digits, 16) != crc32(record):
-            return None
-        return msgspec.json.decode(record, type=Holder)
+            found = msgspec.json.decode(file.read(_RECORD_BYTES), type=Holder)
+        return found if found.check == _checked(found).check else None
     except (OSError, ValueError):
         return None
 
@@ -137,15 +139,18 @@ def _is_at(descriptor: int, path: str) -> bool:
 
 
 def _write_holder(descriptor: int, holder: str) -> None:
-    """Name this process in the file: always the same length, a checksum in front.
-
-    So the file is never shortened, and a reader in the midst of a write knows it by the checksum.
-    """
+    """Name this process in the file, always in the same length, so that it never needs shortening."""
     pid = os.getpid()
+    name = holder[:100].encode("utf-8", "replace").decode()
     born = _process_facts(pid)[1]
-    host = os.uname().nodename
-    record = msgspec.json.encode(Holder(pid, host, int(time.time() * 1000), holder[:200], born))
-    os.pwrite(descriptor, (b"%08x " % crc32(record) + record).ljust(_RECORD_BYTES - 1) + b"\n", 0)
+    found = _checked(Holder(pid, os.uname().nodename, int(time.time() * 1000), name, born))
+    os.pwrite(descriptor, msgspec.json.encode(found).ljust(_RECORD_BYTES - 1) + b"\n", 0)
+    os.ftruncate(descriptor, _RECORD_BYTES)
+
+
+def _checked(holder: Holder) -> Holder:
+    plain = msgspec.json.encode(msgspec.structs.replace(holder, check=""))
+    return msgspec.structs.replace(holder, check=f"{crc32(plain):08x}")
 
 
 def _process_facts(pid: int) -> tuple[str, str]:

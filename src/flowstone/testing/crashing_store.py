@@ -91,6 +91,10 @@ class CrashingStore:
     def close(self) -> None:
         """Nothing to do: the wrapped store belongs to the test."""
 
+    def __getattr__(self, name: str) -> Any:
+        """What one kind of store offers beyond the port, such as `publish`."""
+        return getattr(self._living(), name)
+
     def _living(self) -> Store:
         if self.crashed:
             raise Crash("the process is dead")

@@ -7,7 +7,6 @@ commands work and into which its files are published, after the commit and never
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterable, Sequence
 
 from flowstone.errors import InputError, StoreError
@@ -35,13 +34,19 @@ class DirectoryStore(SqliteStore):
 
     def create(self, record: RunRecord, summary: RunSummary) -> None:
         """Keep a new run, and make the folder in which its commands work."""
-        check_run_id(record.id)
-        super().create(record, summary)
+        self._database.check_writable()
+        folder = self.run_folder(record.id)
         make_private_folder(self._runs)
-        self._ensure(record.id, [])
+        try:
+            os.close(open_folder(self._runs, [record.id]))
+        except OSError as error:
+            raise storage_error(error, folder) from error
+        super().create(record, summary)
 
     def delete(self, run_id: str) -> None:
         """Forget a run with its journal and its folder."""
+        import shutil
+
         super().delete(run_id)
         shutil.rmtree(self.run_folder(run_id), ignore_errors=True)
 
@@ -84,12 +89,6 @@ class DirectoryStore(SqliteStore):
         except OSError as error:
             raise storage_error(error, path) from error
         return path
-
-    def _ensure(self, run_id: str, below: Sequence[str]) -> None:
-        try:
-            os.close(open_folder(self._runs, [run_id, *below]))
-        except OSError as error:
-            raise storage_error(error, self.run_folder(run_id)) from error
 
 
 def _quote(word: str) -> str:

@@ -43,9 +43,12 @@ class Database:
 
     def transaction(self) -> Transaction:
         """A context that commits as a whole, durably, or leaves no trace."""
+        self.check_writable()
+        return Transaction(self)
+
+    def check_writable(self) -> None:
         if self.readonly:
             raise StoreError(f"{self.path}: opened to read only")
-        return Transaction(self)
 
     def close(self) -> None:
         """Close; the last connection folds the write-ahead log into the file.
@@ -188,7 +191,12 @@ def explain(error: Exception, path: str) -> StoreError:
     cause = _CAUSES.get(code)
     if cause is None:
         name = getattr(error, "sqlite_errorname", type(error).__name__)
-        return StoreError(f"{path}: {error} ({name})")
+        hint = (
+            "the disk may be full or failing: look at it, then resume"
+            if code == sqlite3.SQLITE_IOERR
+            else None
+        )
+        return StoreError(f"{path}: {error} ({name})", hint=hint)
     return storage_error(OSError(cause, str(error)), path)
 
 

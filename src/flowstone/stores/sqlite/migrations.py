@@ -69,9 +69,7 @@ def version_of(connection: sqlite3.Connection, path: str) -> int:
             hint="upgrade flowstone, or point it to another folder",
         )
     if _application_id(connection) != APPLICATION_ID and not _is_empty(connection):
-        raise StoreError(
-            f"{path}: is a database of another program", hint="point flowstone to another folder"
-        )
+        raise StoreError(f"{path}: is a database of another program", hint="point flowstone to another folder")
     return version
 
 

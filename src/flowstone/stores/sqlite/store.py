@@ -57,9 +57,7 @@ class SqliteStore:
                 raise StoreError(f"the run {record.id} exists already")
             run = made.lastrowid
             self._database.execute("INSERT INTO plans VALUES (?, ?)", (run, record.plan))
-            self._database.execute(
-                "INSERT INTO summaries VALUES (?, 0, ?, ?)", (run, summary.status.value, body)
-            )
+            self._database.execute("INSERT INTO summaries VALUES (?, 0, ?, ?)", (run, summary.status.value, body))
 
     def load(self, run_id: str) -> RunRow:
         rows = self._database.rows(
@@ -109,8 +107,7 @@ class SqliteStore:
         return codec.decode_outcome(rows[0][0]) if rows else None
 
     def lease(self, run_id: str, holder: str, wait_ms: int = 0) -> FileLease:
-        if self._database.readonly:
-            raise StoreError(f"{self._database.path}: opened to read only")
+        self._database.check_writable()
         return take_lease(self._locks, run_id, holder, wait_ms)
 
     def find(
@@ -136,6 +133,8 @@ class SqliteStore:
         return (codec.decode_row(header, summary) for header, summary in rows)
 
     def resolve_id(self, prefix: str) -> str:
+        # What is typed may hold bytes that are no text: then it names no run.
+        prefix = prefix.encode("utf-8", "replace").decode()
         rows = self._database.rows(
             "SELECT id FROM runs WHERE id >= ? AND id < ? ORDER BY id LIMIT 100",
             (prefix, prefix + "\U0010ffff"),
@@ -149,8 +148,7 @@ class SqliteStore:
         return self._events(run, self._floor(run, after, limit))
 
     def put_blob(self, data: bytes) -> str:
-        if self._database.readonly:
-            raise StoreError(f"{self._database.path}: opened to read only")
+        self._database.check_writable()
         return self._blobs.put(data)
 
     def get_blob(self, digest: str) -> bytes:
@@ -176,9 +174,7 @@ class SqliteStore:
 
     def _tail(self, run_id: str) -> tuple[int, int]:
         """The run's key and its last sequence number."""
-        rows = self._database.rows(
-            "SELECT key, last_seq FROM runs JOIN summaries ON run = key WHERE id = ?", (run_id,)
-        )
+        rows = self._database.rows("SELECT key, last_seq FROM runs JOIN summaries ON run = key WHERE id = ?", (run_id,))
         if not rows:
             raise unknown_run(run_id)
         return rows[0][0], rows[0][1]
@@ -241,8 +237,7 @@ class SqliteStore:
     def _keep_outcome(self, key: tuple[int, str, int, str], body: str) -> tuple[int, str]:
         """Keep an outcome unless one stands; returns the row and text of the one that does."""
         made = self._database.execute(
-            "INSERT INTO outcomes (run, unit, number, hash, body) VALUES (?, ?, ?, ?, ?)"
-            " ON CONFLICT DO NOTHING",
+            "INSERT INTO outcomes (run, unit, number, hash, body) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
             (*key, body),
         )
         if made.rowcount:
@@ -258,8 +253,7 @@ class SqliteStore:
             return after
         chosen, arguments = _of_run(run)
         rows = self._database.rows(
-            f"SELECT position FROM events WHERE {chosen} AND position > ?"
-            f" ORDER BY position DESC LIMIT 1 OFFSET ?",
+            f"SELECT position FROM events WHERE {chosen} AND position > ? ORDER BY position DESC LIMIT 1 OFFSET ?",
             (*arguments, after, max(limit, 0)),
         )
         return rows[0][0] if rows else after
@@ -276,8 +270,9 @@ class SqliteStore:
                 (*arguments, mark, after, _PAGE),
             )
             page = len(rows)
-            for mark, position, run_id, body, outcome in rows:
+            for _, position, run_id, body, outcome in rows:
                 yield position, run_id, codec.decode_event(body, outcome)
+            mark = rows[-1][0] if rows else mark
 
 
 def _of_run(run: int | None) -> tuple[str, tuple[int, ...]]:
