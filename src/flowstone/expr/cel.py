@@ -6,6 +6,7 @@ only the variables that the expression reads and is bounded in steps and in size
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import msgspec
 
 from flowstone.expr.cel_ast import read_ast
-from flowstone.expr.cel_errors import CelError, CelProblem, compile_problems, evaluation_error
+from flowstone.expr.cel_errors import CelProblem, compile_problems, evaluation_error
 from flowstone.expr.cel_reads import Read, reads_of
 from flowstone.expr.cel_values import passable
 from flowstone.expr.lexer import Kind, tokens
@@ -117,9 +118,7 @@ def _activation(compiled: CompiledCel, scope: Mapping[str, Any]) -> dict[str, An
     }
 
 
-def _pruned(
-    variable: Mapping[str, Any], keys: dict[str, set[str | None]], aliases: dict[str, str]
-) -> dict[str, Any]:
+def _pruned(variable: Mapping[str, Any], keys: dict[str, set[str | None]], aliases: dict[str, str]) -> dict[str, Any]:
     pruned = {}
     for name, fields in keys.items():
         if name not in variable:
@@ -158,9 +157,7 @@ def _dashed_names(source: str) -> list[tuple[int, int]]:
     for token in tokens(source):
         text = source[token.start : token.end]
         if token.kind is Kind.NAME and before[1:] == ["steps", "."] and before[0] != ".":
-            end = token.end
-            while end < len(source) and (source[end] in "-_" or source[end].isascii() and source[end].isalnum()):
-                end += 1
+            end = _NAME_WITH_DASHES.match(source, token.start).end()  # type: ignore[union-attr]
             if "-" in source[token.start : end]:
                 found.append((token.start, end))
         before = [*before[1:], text]
@@ -200,6 +197,7 @@ def _library_environment(variables: tuple[str, ...]) -> Any:
     return cel.NewEnv(variables=declared, extensions=[ext_strings.ExtStrings()])
 
 
+_NAME_WITH_DASHES = re.compile(r"[A-Za-z0-9_-]*")
 _SIGNS = "_ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _ELSEWHERE = {
     "attempt": "poll.until",

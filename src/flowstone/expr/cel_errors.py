@@ -25,7 +25,7 @@ class CelError(ValueError):
 
 def compile_problems(text: str, source: str) -> tuple[CelProblem, ...]:
     """What the library said about a source that does not compile, place by place."""
-    if "recursion" in text and "limit" in text or "max recursion depth" in text:
+    if "recursion limit" in text or "max recursion depth" in text:
         hint = "split it over several outputs"
         return (CelProblem(f"the expression is nested more than {LEVELS} levels deep; {hint}"),)
     found: list[CelProblem] = []

@@ -35,24 +35,29 @@ def _walk(node: Ast, bound: frozenset[str]) -> Iterator[Read]:
     path = _path(node, bound)
     if path is not None:
         root, keys = path
-        yield Read(root.name, *(keys + (None, None))[:2], offset=root.offset)
+        name = keys[0] if keys else None
+        yield Read(root.name, name, keys[1] if len(keys) > 1 else None, root.offset)
         return
+    for inner in _parts(node):
+        yield from _walk(inner, bound)
+    if isinstance(node, Comprehension):
+        for inner in node.body:
+            yield from _walk(inner, bound | set(node.names))
+
+
+def _parts(node: Ast) -> tuple[Ast, ...]:
+    """The direct parts of a node in which the same names are bound."""
     match node:
         case Comprehension():
-            for inner in node.over:
-                yield from _walk(inner, bound)
-            for inner in node.body:
-                yield from _walk(inner, bound | set(node.names))
+            return node.over
         case Select():
-            yield from _walk(node.operand, bound)
+            return (node.operand,)
         case Call():
-            for inner in node.arguments:
-                yield from _walk(inner, bound)
+            return node.arguments
         case Group():
-            for inner in node.members:
-                yield from _walk(inner, bound)
+            return node.members
         case Const() | Ident():
-            pass
+            return ()
 
 
 def _path(node: Ast, bound: frozenset[str]) -> tuple[Ident, tuple[str, ...]] | None:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from flowstone.expr.cel_errors import CelError
+from flowstone.expr.go_duration import go_duration
 from flowstone.values import Json, canonical_json
 
 
@@ -83,28 +84,7 @@ def stringify(value: Any) -> str:
 
 def type_of(value: Any) -> str:
     """The CEL name of a result's type, for messages."""
-    match value:
-        case None:
-            return "null_type"
-        case bool():
-            return "bool"
-        case str():
-            return "string"
-        case int():
-            return "int"
-        case float():
-            return "double"
-        case list():
-            return "list"
-        case dict():
-            return "map"
-        case datetime():
-            return "google.protobuf.Timestamp"
-        case timedelta():
-            return "google.protobuf.Duration"
-        case bytearray() | bytes():
-            return "bytes"
-    return "type"
+    return next((name for kind, name in _TYPES if isinstance(value, kind)), "type")
 
 
 def _text(value: Any, where: str) -> str:
@@ -162,29 +142,23 @@ def _rfc3339(value: datetime) -> str:
 
 
 def _go_duration(value: timedelta) -> str:
-    """A duration as Go spells it: `1m30s`, `1h0m0s`, `1.5s`, `100ms`, `0s`."""
-    micros = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
-    sign, micros = ("-", -micros) if micros < 0 else ("", micros)
-    if micros == 0:
-        return "0s"
-    if micros < 1_000:
-        return f"{sign}{micros}µs"
-    if micros < 1_000_000:
-        return f"{sign}{_fraction(micros, 1_000)}ms"
-    minutes, micros = divmod(micros, 60_000_000)
-    text = f"{_fraction(micros, 1_000_000)}s"
-    if minutes:
-        hours, minutes = divmod(minutes, 60)
-        text = f"{hours}h{minutes}m{text}" if hours else f"{minutes}m{text}"
-    return sign + text
-
-
-def _fraction(amount: int, unit: int) -> str:
-    whole, rest = divmod(amount, unit)
-    digits = str(unit + rest)[1:].rstrip("0")
-    return f"{whole}.{digits}" if digits else str(whole)
+    return go_duration(((value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds) * 1_000)
 
 
 def _type_value(value: Any) -> str:
     name = getattr(value, "name", None)
     return str(name()).lower() if callable(name) else type(value).__name__
+
+
+_TYPES: tuple[tuple[Any, str], ...] = (
+    (type(None), "null_type"),
+    (bool, "bool"),
+    (str, "string"),
+    (int, "int"),
+    (float, "double"),
+    (list, "list"),
+    (dict, "map"),
+    (datetime, "google.protobuf.Timestamp"),
+    (timedelta, "google.protobuf.Duration"),
+    ((bytes, bytearray), "bytes"),
+)

@@ -85,13 +85,6 @@ def render(template: Template, evaluate: Callable[[Cel], Any]) -> Any:
     only = template.parts[0]
     if len(template.parts) == 1 and isinstance(only, Cel):
         return evaluate(only)
-    return render_text(template, evaluate)
-
-
-def render_text(template: Text, evaluate: Callable[[Cel], Any]) -> str:
-    """The text of a template, also of a single segment: for argv, env and cwd."""
-    if isinstance(template, str):
-        return template
     parts = (part if isinstance(part, str) else stringify(evaluate(part)) for part in template.parts)
     return "".join(parts)
 

@@ -149,7 +149,8 @@ def _delay(retry: Retry, attempt: Attempt) -> int:
 
 def _judge_poll(turn: Turn, step: StepState, unit: UnitState, attempt: Attempt, poll: Poll) -> None:
     """Done when `until` holds; again after the interval; failed at the deadline."""
-    assert attempt.outcome is not None and unit.first_at is not None
+    assert attempt.outcome is not None
+    assert unit.first_at is not None
     last, satisfied = attempt.outcome.error, False
     if attempt.outcome.ran and attempt.outcome.reason is not Reason.TIMEOUT:
         try:

@@ -33,7 +33,7 @@ class YamlRules(msgspec.Struct, frozen=True):
     anchors: bool = False
     text_keys_only: bool = True
     max_nodes: int = 100_000
-    max_depth: int = 64
+    max_depth: int = 128
     codes: MappingOf[str, str] = {}
 
 

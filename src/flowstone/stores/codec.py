@@ -22,7 +22,6 @@ from flowstone.run.events import (
     RunReopened,
     StepClosed,
     StepOpened,
-    UnitReused,
 )
 from flowstone.run.outcome import Outcome
 from flowstone.run.record import RunRecord, RunRow, RunSummary
@@ -95,7 +94,7 @@ _StoredEvent: TypeAlias = (
     | StepOpened
     | AttemptStarted
     | _StoredEnd
-    | UnitReused
+   
     | StepClosed
     | RunClosed
     | RunReopened

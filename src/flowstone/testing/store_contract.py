@@ -34,7 +34,6 @@ from flowstone.run.events import (
     Status,
     StepClosed,
     StepOpened,
-    UnitReused,
 )
 from flowstone.run.outcome import Outcome, Reason, failed
 from flowstone.run.record import RunRecord, RunSummary
@@ -68,7 +67,6 @@ def one_of_each() -> list[Event]:
         StepOpened("a", 2, count=2),
         AttemptStarted("a", "a:0", 3, HASH),
         AttemptEnded("a", "a:0", 4, Outcome(value=value, warnings=("w",), tokens=7)),
-        UnitReused("a", "a:1", 5, index=1),
         StepClosed("a", 6, Status.FAILED, artifact=value, reason=Reason.TIMEOUT, error="late", detail=[1.0]),
         RunClosed(7, RunStatus.FAILED, outputs={"x": None}, error="late"),
         RunReopened(8, ("a",)),

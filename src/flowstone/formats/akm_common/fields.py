@@ -11,17 +11,16 @@ from typing import Any
 from msgspec import UNSET
 
 from flowstone.diagnostics import Place
-from flowstone.expr.duration import parse_timeout
+from flowstone.expr.duration import DurationProblem, parse_timeout
 from flowstone.expr.model import Reference
-from flowstone.expr.refs import parse_reference
-from flowstone.expr.schema import check_schema
+from flowstone.expr.refs import ReferenceProblem, parse_reference
+from flowstone.expr.schema_check import check_schema
 from flowstone.formats.akm_common import rules
 from flowstone.formats.akm_common.document import Span, Timeout
 from flowstone.formats.akm_common.links import Links, Reading
-from flowstone.plan import bounds
 from flowstone.source.cursor import Cursor
 from flowstone.source.tree import Mapping, Node, Scalar, Sequence
-from flowstone.values import MAX_DEPTH, Json, canonical_bytes, depth_of
+from flowstone.values import MAX_DEPTH, Json, depth_of
 
 
 def read_schema(at: Cursor, label: str) -> dict[str, Any] | None:
@@ -33,13 +32,9 @@ def read_schema(at: Cursor, label: str) -> dict[str, Any] | None:
     schema = _json(at)
     if schema is None:
         return None
-    size = len(canonical_bytes(schema))
-    if size > bounds.SCHEMA_BYTES:
-        at.error("schema-too-large", f"{label} has {size:,} bytes, over the 256 KiB of one schema.")
-        return None
     problems = check_schema(schema, label)
     for problem in problems:
-        locate(at, problem.path).error("invalid-schema", problem.message, problem.hint)
+        locate(at, problem.path).error("invalid-schema", problem.message)
     return None if problems else schema
 
 
@@ -64,9 +59,10 @@ def read_reference(at: Cursor, roots: SequenceOf[str]) -> Reference | None:
     text = at.text()
     if text is None:
         return None
-    parsed = parse_reference(text)
-    if not isinstance(parsed, Reference):
-        at.error("invalid-reference", f"{at.what}: {parsed.message}", parsed.hint)
+    try:
+        parsed = parse_reference(text)
+    except ReferenceProblem as problem:
+        at.error("invalid-reference", f"{at.what}: {problem.message}")
         return None
     if parsed.root not in roots:
         message = f'{at.what} must name the output of a step, got "{parsed.text}".'
@@ -93,11 +89,11 @@ def read_required_reference(
 def read_timeout(at: Cursor) -> Timeout:
     """A bound in milliseconds, or None for `none`."""
     value = at.node.value if isinstance(at.node, Scalar) else None
-    parsed = parse_timeout(value)
-    if isinstance(parsed, str):
-        at.error("invalid-timeout", f"{at.what} {parsed}")
+    try:
+        return parse_timeout(value)
+    except DurationProblem as problem:
+        at.error("invalid-timeout", f"{at.what} {problem}.", 'write milliseconds, "30s", "10m" or none')
         return UNSET
-    return parsed
 
 
 def read_engine(at: Cursor) -> str | None:

@@ -1,0 +1,105 @@
+"""File name and text → the language's compiler: the one list of the languages.
+
+A compiler turns a source into a plan or says what is wrong with it; whatever follows reads the
+plan and knows no language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+
+from flowstone.diagnostics import Diagnostic
+from flowstone.plan.model import Plan
+from flowstone.ports.dialect import Dialect
+from flowstone.source.file import SourceText
+
+AKM_MARKDOWN, AKM_GITHUB, ORUN = "akm-markdown", "akm-github", "orun"
+
+
+class Compiled(msgspec.Struct, frozen=True):
+    """`plan` is None when there are errors; `digest` is `sha256:` and the hex of the raw bytes."""
+
+    plan: Plan | None
+    diagnostics: tuple[Diagnostic, ...]
+    format: str
+    digest: str = ""
+
+
+class Compiler(Protocol):
+    """Compiles one language. `load` reads a further file that the source names, by its path."""
+
+    def __call__(self, path: str, source: SourceText, load: Callable[[str], SourceText]) -> Compiled: ...
+
+
+class UnknownFormat(ValueError):
+    """No language has such files; the message says what they look like."""
+
+
+def format_of(path: str, text: str) -> str:
+    """Which language a file is written in, by its name and its content; else UnknownFormat."""
+    name = path.rsplit("/", 1)[-1].lower()
+    if name.endswith(".md"):
+        return AKM_MARKDOWN
+    if not name.endswith((".yml", ".yaml")):
+        raise UnknownFormat(f"{path}: a workflow is a .md, .yml or .yaml file")
+    keys = _root_keys(text)
+    if "apiVersion" in keys or not {"on", "jobs"} & keys:
+        return ORUN
+    if name.endswith(".yaml"):
+        raise UnknownFormat(f"{path}: akm reads YAML workflows from .yml files only; rename it to end in .yml")
+    return AKM_GITHUB
+
+
+def compiler_of(language: str) -> Compiler:
+    """The compiler of a language, imported when it is asked for."""
+    if language == ORUN:
+        from flowstone.formats.orun.compile import compile_orun
+
+        return compile_orun
+    if language == AKM_MARKDOWN:
+        from flowstone.formats.akm_common.compile import compile_markdown
+
+        return compile_markdown
+    if language == AKM_GITHUB:
+        from flowstone.formats.akm_common.compile import compile_github
+
+        return compile_github
+    raise UnknownFormat(f'there is no language "{language}"')
+
+
+def compile_source(shown: str, path: str, source: SourceText) -> Compiled:
+    """Compile a file: `shown` is its name for people, `path` where files that it names are found."""
+    from flowstone.plan.bounds import SOURCE_BYTES
+    from flowstone.source.file import read_source
+
+    try:
+        language = format_of(path, source.text)
+    except UnknownFormat as error:
+        return Compiled(None, (Diagnostic("unknown-format", str(error)),), AKM_GITHUB)
+    return compiler_of(language)(path, source, lambda name: read_source(name, SOURCE_BYTES))
+
+
+def dialect_of(name: str) -> Dialect:
+    """The dialect of a plan, by `Plan.dialect`."""
+    if name == "akm":
+        from flowstone.formats.akm_common.starting import AkmDialect
+
+        return AkmDialect()
+    if name == "orun":
+        from flowstone.formats.orun.starting import OrunDialect
+
+        return OrunDialect()
+    raise UnknownFormat(f'there is no dialect "{name}"')
+
+
+def _root_keys(text: str) -> set[str]:
+    """The keys of a block mapping at the root, without reading the file as YAML."""
+    keys = set()
+    for line in text.split("\n"):
+        key, colon, _ = line.partition(":")
+        if colon and key and not key[0].isspace():
+            keys.add(key.strip().strip("\"'"))
+    return keys
