@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 
 from flowstone.diagnostics import Place
 
-Timeout: TypeAlias = int | None | UnsetType
+Timeout: TypeAlias = int | UnsetType | None
 """Milliseconds, None for "none", or UNSET where the author says nothing."""
 
 MARKDOWN_EXTENSION = "akm.dev/workflow-markdown"

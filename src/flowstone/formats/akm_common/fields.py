@@ -43,7 +43,7 @@ def read_object(at: Cursor) -> dict[str, Any] | None:
     if not isinstance(at.node, Mapping):
         at.mapping()
         return None
-    value = _json(at)
+    value: dict[str, Any] | None = _json(at)
     if value is not None and depth_of(value) > MAX_DEPTH:
         at.error("json-too-deep", f"{at.what} is nested more than {MAX_DEPTH} levels deep.")
         return None

@@ -24,9 +24,30 @@ LLM_KEYS = (
 _LLM_COUNTS = ("max_tokens", "context_length")
 _LLM_FLAGS = ("supports_json_schema", "enable_thinking")
 _OWN_PARAMS = frozenset(
-    "model messages temperature maxtokens responseformat stream streamoptions enablethinking chattemplatekwargs".split()
+    {
+        "model",
+        "messages",
+        "temperature",
+        "maxtokens",
+        "responseformat",
+        "stream",
+        "streamoptions",
+        "enablethinking",
+        "chattemplatekwargs",
+    }
 )
-_CREDENTIAL_PARAMS = frozenset("authorization headers apikey token password secret cookie setcookie".split())
+_CREDENTIAL_PARAMS = frozenset(
+    {
+        "authorization",
+        "headers",
+        "apikey",
+        "token",
+        "password",
+        "secret",
+        "cookie",
+        "setcookie",
+    }
+)
 
 _ENGINE_NAME = re.compile(bounds.ENGINE_NAME)
 _ENV_NAME = re.compile(bounds.ENV_NAME)
@@ -114,6 +135,12 @@ def llm_problems(bag: Mapping[str, Json]) -> Iterator[tuple[tuple[str | int, ...
             yield (key,), f'"{key}" must be true or false'
         elif key == "extra_params":
             yield from _extra_params_problems(value)
+
+
+def llm_faults(bag: Mapping[str, Json]) -> Iterator[str]:
+    """What is wrong with an `llm:` bag whose keys have not been checked yet."""
+    yield from (f'"{key}" is no key of an llm bag' for key in bag if key not in LLM_KEYS)
+    yield from (message for _, message in llm_problems(bag))
 
 
 def _extra_params_problems(value: Json) -> Iterator[tuple[tuple[str | int, ...], str]]:
