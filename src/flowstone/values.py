@@ -7,7 +7,6 @@ every process.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import Any, TypeAlias
 
@@ -81,6 +80,8 @@ def depth_of(value: Json) -> int:
 
 def sha256_hex(data: bytes | str) -> str:
     """The SHA-256 of bytes, or of the UTF-8 of a text, as 64 hex digits."""
+    import hashlib
+
     return hashlib.sha256(data.encode("utf-8") if isinstance(data, str) else data).hexdigest()
 
 
