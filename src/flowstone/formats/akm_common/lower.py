@@ -30,10 +30,33 @@ from flowstone.plan.units import (
 )
 
 DIALECT = "akm"
-ALLOWLIST = tuple(
-    "PATH HOME USER LOGNAME SHELL LANG LC_ALL LC_CTYPE TERM TZ TMPDIR TEMP TMP SystemRoot SystemDrive "
-    "WINDIR COMSPEC PATHEXT USERPROFILE HOMEDRIVE HOMEPATH APPDATA LOCALAPPDATA ProgramData "
-    "ProgramFiles AKM_EVENT_SOURCE".split()
+ALLOWLIST = (
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TERM",
+    "TZ",
+    "TMPDIR",
+    "TEMP",
+    "TMP",
+    "SystemRoot",
+    "SystemDrive",
+    "WINDIR",
+    "COMSPEC",
+    "PATHEXT",
+    "USERPROFILE",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "APPDATA",
+    "LOCALAPPDATA",
+    "ProgramData",
+    "ProgramFiles",
+    "AKM_EVENT_SOURCE",
 )
 """Variables that a command gets from the environment of its driver (akm facts 3.7)."""
 ENVIRONMENT = EnvironmentRule(base=ALLOWLIST, context="AKM_")
@@ -90,9 +113,7 @@ def _selectors(steps: tuple[ir.Step, ...]) -> dict[str, tuple[str, ...]]:
     return {target: tuple(routers) for target, routers in found.items()}
 
 
-def _lower_step(
-    step: ir.Step, previous: str | None, selected_by: tuple[str, ...], defaults: ir.Defaults
-) -> plan.Step:
+def _lower_step(step: ir.Step, previous: str | None, selected_by: tuple[str, ...], defaults: ir.Defaults) -> plan.Step:
     options = step.unit or _NO_OPTIONS
     return plan.Step(
         id=step.id,
@@ -142,14 +163,10 @@ def _spec(step: ir.Step, options: ir.UnitOptions, defaults: ir.Defaults) -> AnyS
     if step.exec is not None:
         names: tuple[EnvBinding, ...] = tuple(PassEnv(name) for name in step.exec.pass_env)
         refs = tuple(EnvRef(ref) for ref in options.env)
-        return ExecSpec(
-            argv=step.exec.command, cwd=step.exec.cwd, env=(*names, *refs), environment=ENVIRONMENT
-        )
+        return ExecSpec(argv=step.exec.command, cwd=step.exec.cwd, env=(*names, *refs), environment=ENVIRONMENT)
     if step.run is not None:
         argv = argv_of_run(step.shell or "sh", step.run)
-        return ExecSpec(
-            argv=argv, cwd=step.working_directory, env=_literal_env(step), environment=ENVIRONMENT
-        )
+        return ExecSpec(argv=argv, cwd=step.working_directory, env=_literal_env(step), environment=ENVIRONMENT)
     if step.command_mode == "literal" and not step.env:
         return PromptTarget(
             content=(step.with_ or {})["content"],

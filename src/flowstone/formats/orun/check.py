@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from flowstone.diagnostics import Place, Report
-from flowstone.expr.go_duration import parse_go_duration
+from flowstone.expr.duration import parse_go_duration
 from flowstone.formats.orun import grammar
 from flowstone.formats.orun.check_actions import check_action
 from flowstone.formats.orun.check_inputs import check_inputs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flowstone.diagnostics import Report
-from flowstone.expr.go_duration import parse_go_duration
+from flowstone.expr.duration import parse_go_duration
 from flowstone.expr.templates import OPEN
 from flowstone.formats.orun import grammar
 from flowstone.formats.orun.document import Step

@@ -26,6 +26,22 @@ Load = Callable[[str], SourceText]
 REMOTE = ("github:", "https://", "http://")
 
 
+class At(msgspec.Struct, frozen=True):
+    """A file: `shown` as the user would name it, `path` where it is read, `real` without symlinks."""
+
+    shown: str
+    path: str
+    real: str
+
+    def beside(self, ref: str) -> At:
+        """The file that a path names which starts from the folder of this one."""
+        return at(os.path.join(os.path.dirname(self.shown), ref), os.path.join(os.path.dirname(self.path), ref))
+
+
+def at(shown: str, path: str) -> At:
+    return At(shown, path, os.path.realpath(path))
+
+
 class Child(msgspec.Struct, frozen=True):
     """A nested file: `document` is None where it is no workflow; `errors` are its own, all levels."""
 
@@ -45,53 +61,55 @@ class Family:
     def files(self) -> tuple[SourceFile, ...]:
         return tuple(child.file for child in self._known.values())
 
-    def check(self, path: str, document: Document, report: Report, above: tuple[str, ...] = ()) -> None:
-        """Check the files that a document nests; `above` are the shown paths of those that nest it."""
-        chain = (*above, path)
+    def check(self, file: At, document: Document, report: Report, above: tuple[At, ...] = ()) -> None:
+        """Check the files that a document nests; `above` are those that nest it, the top one first."""
+        chain = (*above, file)
         for step in document.steps:
             if step.workflow is not None and step.verbs == ("workflow",):
-                self._step(path, step, step.workflow, report, chain)
+                self._step(step, step.workflow, report, chain)
 
-    def _step(self, path: str, step: Step, ref: Scalar, report: Report, chain: tuple[str, ...]) -> None:
+    def _step(self, step: Step, ref: Scalar, report: Report, chain: tuple[At, ...]) -> None:
         label = f"{step.label}: workflow {ref.text}"
-        target = os.path.join(os.path.dirname(path), ref.text)
         if ref.text.startswith(REMOTE):
             return
         if not ref.text.strip() or OPEN in ref.text:
             message = f"{step.label}: workflow must be the path of a file, without {{{{ }}}}"
             report.error("invalid-child", message, ref.place)
             return
-        if os.path.realpath(target) in map(os.path.realpath, chain):
-            shown = " → ".join((*chain, ref.text))
+        target = chain[-1].beside(ref.text)
+        if target.real in {file.real for file in chain}:
+            shown = " → ".join((*(file.shown for file in chain), ref.text))
             report.error("child-cycle", f"{label}: nested workflows form a cycle: {shown}", ref.place)
-            return
-        if len(chain) > grammar.NESTING:
+        elif len(chain) > grammar.NESTING:
             report.error("child-depth", f"{label}: nested more than {grammar.NESTING} levels deep", ref.place)
-            return
+        else:
+            self._nested(step, ref, target, report, chain)
+
+    def _nested(self, step: Step, ref: Scalar, target: At, report: Report, chain: tuple[At, ...]) -> None:
+        label = f"{step.label}: workflow {ref.text}"
         try:
             child = self._child(target, chain)
         except SourceError as error:
-            report.error("child-missing", f"{label}: {error.message}", ref.place)
+            message = error.message.replace(target.path, target.shown)
+            report.error("child-missing", f"{label}: {message}", ref.place)
             return
         for found in child.errors:
-            where = f"{target}:{found.place.line}:{found.place.column}"
+            where = f"{target.shown}:{found.place.line}:{found.place.column}"
             report.error("invalid-child", f"{label}: {where}: {found.message}", ref.place, found.hint)
         if child.document is not None:
             _arguments(step, child.document, label, report)
 
-    def _child(self, target: str, chain: tuple[str, ...]) -> Child:
-        real = os.path.realpath(target)
-        if real not in self._known:
-            source = self._load(target)
+    def _child(self, target: At, chain: tuple[At, ...]) -> Child:
+        if target.real not in self._known:
+            source = self._load(target.path)
             report = Report()
             document = parse(source.text, report)
-            file = SourceFile(target, source.digest, source.size)
-            self._known[real] = Child(file, document, ())
+            file = SourceFile(target.shown, source.digest, source.size)
             if document is not None:
                 check(document, Places(tuple(source.text.split("\n"))), report)
                 self.check(target, document, report, chain)
-            self._known[real] = Child(file, document, errors_of(report.sorted()))
-        return self._known[real]
+            self._known[target.real] = Child(file, document, errors_of(report.sorted()))
+        return self._known[target.real]
 
 
 def _arguments(step: Step, child: Document, label: str, report: Report) -> None:

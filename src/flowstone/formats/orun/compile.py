@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from flowstone.diagnostics import Report
 from flowstone.formats.orun.check import check
-from flowstone.formats.orun.children import Family
+from flowstone.formats.orun.children import Family, at
 from flowstone.formats.orun.lower import lower
 from flowstone.formats.orun.parse import parse
 from flowstone.formats.orun.places import Places
@@ -18,8 +18,8 @@ from flowstone.source.file import SourceText
 def compile_orun(path: str, source: SourceText, load: Callable[[str], SourceText]) -> Compiled:
     """Compile an orun workflow and check the files that it nests.
 
-    `path` is the one that nested paths start from; `load` reads a nested file or raises
-    SourceError. All that is wrong is reported, sorted by place; the plan is None if anything is.
+    `path` is what diagnostics call the file; nested paths start from the folder of `source.path`,
+    and `load` reads such a file or raises SourceError. All that is wrong is reported, sorted by place; the plan is None if anything is.
     """
     report = Report()
     digest = f"sha256:{source.digest}"
@@ -28,7 +28,7 @@ def compile_orun(path: str, source: SourceText, load: Callable[[str], SourceText
         return Compiled(None, report.sorted(), ORUN, digest)
     check(document, Places(tuple(source.text.split("\n"))), report)
     family = Family(load)
-    family.check(path, document, report)
+    family.check(at(path, source.path), document, report)
     if report.failed:
         return Compiled(None, report.sorted(), ORUN, digest)
     plan = lower(document, SourceFile(path, source.digest, source.size), family.files)

@@ -20,43 +20,37 @@ class Misfit(ValueError):
 
 
 def resolve_inputs(
-    params: Sequence[Param], given: Mapping[str, str], stored: Mapping[str, Json] | None = None
+    params: Sequence[Param],
+    texts: Mapping[str, str],
+    values: Mapping[str, Json] | None = None,
+    stored: Mapping[str, Json] | None = None,
 ) -> dict[str, Json]:
-    """The inputs of a run that is started, or taken up again, from a command line.
+    """The inputs of a run that starts or is taken up again.
 
-    `given` are the texts of `--set`. `stored` are the inputs of the run that is resumed, without
-    its secret ones: they stand, another value for one of them is refused, and a secret input that
-    the run needs must be given again. All complaints are raised as one InputError, a line each.
+    `texts` are those of `--set`, `values` ready ones: of a caller, or the evaluated `with:` of the
+    step that nests the workflow. `stored` are the inputs of the run that is resumed, without its
+    secret ones: they stand, another value for one is refused, and a secret input that the run needs
+    must be given again. All complaints are raised as one InputError, a line each.
     """
-    complaints = _unknown(params, given)
-    values: dict[str, Json] = {}
+    ready = values or {}
+    complaints = _unknown(params, {**ready, **texts})
+    found: dict[str, Json] = {}
     for param in params:
+        name = param.name
         try:
-            if param.name in given:
-                values[param.name] = coerce(given[param.name], param)
-            elif stored is not None and param.name in stored:
-                values[param.name] = stored[param.name]
-            _complete(param, values)
-            _same_as_stored(param, values, stored)
+            if name in texts:
+                found[name] = coerce(texts[name], param)
+            elif ready.get(name) is not None:
+                found[name] = _checked(ready[name], param)
+            elif stored is not None and name in stored:
+                found[name] = stored[name]
+            _complete(param, found)
+            _same_as_stored(param, found, stored)
         except Misfit as error:
-            complaints.append(f"inputs.{param.name}{error}")
-    _raise(complaints)
-    return values
-
-
-def inputs_of_child(params: Sequence[Param], given: Mapping[str, Json]) -> dict[str, Json]:
-    """The inputs of a nested workflow; `given` is the evaluated `with:` of its step."""
-    complaints = _unknown(params, given)
-    values: dict[str, Json] = {}
-    for param in params:
-        try:
-            if given.get(param.name) is not None:
-                values[param.name] = _checked(given[param.name], param)
-            _complete(param, values)
-        except Misfit as error:
-            complaints.append(f"inputs.{param.name}{error}")
-    _raise(complaints)
-    return values
+            complaints.append(f"inputs.{name}{error}")
+    if complaints:
+        raise InputError("\n".join(complaints))
+    return found
 
 
 def coerce(text: str, param: Param) -> Json:
@@ -153,11 +147,6 @@ def _checked(value: Json, param: Param) -> Json:
             raise Misfit(f": {shown}{text}") from None
         rule = text.removeprefix(f"{_quoted(value)} ")
         raise Misfit(f": the value (not shown, it is secret) {rule}") from None
-
-
-def _raise(complaints: list[str]) -> None:
-    if complaints:
-        raise InputError("\n".join(complaints))
 
 
 def _shown(text: str, param: Param) -> str:

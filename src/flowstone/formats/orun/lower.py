@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flowstone.expr.cel import EVERYWHERE, POLL_UNTIL, STEP_OUTPUTS, CelEnvironment, CompiledCel, compile_cel
-from flowstone.expr.go_duration import parse_go_duration
+from flowstone.expr.duration import parse_go_duration
 from flowstone.expr.model import Cel, Expression, Items, Literal, Record, Text
 from flowstone.expr.templates import OPEN, parse_template
 from flowstone.formats.orun import document as orun
@@ -153,7 +153,9 @@ def _repeat(step: orun.Step) -> Repeat:
 
 
 def _poll(poll: orun.Poll) -> Poll:
-    assert poll.interval is not None and poll.timeout is not None and poll.until is not None
+    assert poll.interval is not None
+    assert poll.timeout is not None
+    assert poll.until is not None
     return Poll(
         interval_ms=_milliseconds(poll.interval),
         timeout_ms=_milliseconds(poll.timeout),

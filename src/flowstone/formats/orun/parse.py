@@ -168,7 +168,7 @@ def _poll(cursor: Cursor) -> Poll:
     )
 
 
-def _optional(keys: Keys, key: str, read: Callable[[Cursor], Read]) -> Read | None:
+def _optional(keys: Keys, key: str, read: Callable[[Cursor], Read | None]) -> Read | None:
     """What `read` makes of a key; None where it is absent or null."""
     cursor = keys.get(key)
     return None if cursor is None or cursor.is_null else read(cursor)
