@@ -18,6 +18,10 @@ class SystemClock:
         self._now = max(self._now, time.time_ns() // 1_000_000)
         return self._now
 
+    def now_ns(self) -> int:
+        """Nanoseconds since the epoch, for ids that show when a run began."""
+        return time.time_ns()
+
     def new_id(self) -> str:
         """A UUID of version 7: 48 bits of milliseconds, then chance; each above the one before."""
         chance = int.from_bytes(os.urandom(10), "big") >> 6
