@@ -43,7 +43,7 @@ def read_object(at: Cursor) -> dict[str, Any] | None:
     if not isinstance(at.node, Mapping):
         at.mapping()
         return None
-    value = _json(at)
+    value: dict[str, Any] | None = _json(at)
     if value is not None and depth_of(value) > MAX_DEPTH:
         at.error("json-too-deep", f"{at.what} is nested more than {MAX_DEPTH} levels deep.")
         return None
@@ -71,9 +71,7 @@ def read_reference(at: Cursor, roots: SequenceOf[str]) -> Reference | None:
     return parsed
 
 
-def read_required_reference(
-    at: Cursor, found: dict[str, Cursor], key: str, links: Links, step: int
-) -> str | None:
+def read_required_reference(at: Cursor, found: dict[str, Cursor], key: str, links: Links, step: int) -> str | None:
     """The reference that a map or route must have under `key`; it is noted in `links`."""
     if key not in found:
         hint = f"write {key}: params.<name> or {key}: steps.<id>.output"

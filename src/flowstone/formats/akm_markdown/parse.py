@@ -161,9 +161,7 @@ def _finish(draft: Draft, section: Section | None, path: str) -> ir.Step:
         fields |= {"exec": draft.unit.exec, "instructions": text or None}
     else:
         fields |= {"uses": ir.BUILTIN_COMMAND, "with_": {"content": text}, "command_mode": "literal"}
-    return ir.Step(
-        id=draft.id or "", unit=draft.unit.options, gate=gate, source=span_of(path, draft.node), **fields
-    )
+    return ir.Step(id=draft.id or "", unit=draft.unit.options, gate=gate, source=span_of(path, draft.node), **fields)
 
 
 def _read_budget(at: Cursor) -> ir.Budget | None:
