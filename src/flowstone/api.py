@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from flowstone.diagnostics import Diagnostic, errors_of
-from flowstone.errors import CompileError, FreezeError, IllegalTransition, NotFound, SourceError, UnknownRun
+from flowstone.errors import CompileError, FreezeError, IllegalTransition, InputError, NotFound, SourceError, UnknownRun
 from flowstone.ports.dialect import Dialect, Given, Resolved
 from flowstone.run.events import Event, RunStatus
 from flowstone.run.record import RunRecord, RunRow, RunSummary
@@ -361,6 +361,16 @@ def is_path(target: str) -> bool:
     return target.endswith(SOURCE_SUFFIXES) or target.startswith((".", "/", "~")) or os.path.isfile(target)
 
 
+def timeout_of(text: str) -> int | None:
+    """Milliseconds of a time limit such as "90s" or "10m", None for "none"; InputError for any other text."""
+    from flowstone.expr.duration import DurationProblem, parse_timeout
+
+    try:
+        return parse_timeout(text)
+    except DurationProblem as error:
+        raise InputError(f"Invalid value for --timeout: {error}") from None
+
+
 def _unchanged(workflow: Workflow) -> None:
     """The guard before publication: every file that was read is still what was read."""
     from flowstone.plan.bounds import SOURCE_BYTES
@@ -374,4 +384,4 @@ def _unchanged(workflow: Workflow) -> None:
         )
 
 
-__all__ = ["Flowstone", "Given", "RunStatus", "RunView", "Started", "Workflow", "is_path"]
+__all__ = ["Flowstone", "Given", "RunStatus", "RunView", "Started", "Workflow", "is_path", "timeout_of"]
