@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from flowstone.diagnostics import Diagnostic, errors_of
-from flowstone.errors import CompileError, FreezeError, IllegalTransition, InputError, NotFound, SourceError, UnknownRun
+from flowstone.errors import (
+    CompileError,
+    DigestMismatch,
+    FreezeError,
+    IllegalTransition,
+    InputError,
+    NotFound,
+    SourceError,
+    UnknownRun,
+)
 from flowstone.ports.dialect import Dialect, Given, Resolved
 from flowstone.run.events import Event, RunStatus
 from flowstone.run.record import RunRecord, RunRow, RunSummary
@@ -254,6 +263,30 @@ class Flowstone:
         except SourceError:
             return True
 
+    def check_source(self, run_id: str, path: str | None = None) -> bool:
+        """Whether the source of a run (or the file at `path`) is another one than it was started from.
+
+        DigestMismatch where the plan allows a resume only with the same source.
+        """
+        from flowstone.plan.bounds import SOURCE_BYTES
+        from flowstone.plan.codec import decode_plan
+        from flowstone.plan.model import ResumeRule
+        from flowstone.source.file import read_source
+
+        store, full = self.wiring.store_of(run_id, readonly=True)
+        row = store.load(full)
+        if decode_plan(row.record.plan, check=False).policies.resume is not ResumeRule.SAME_SOURCE:
+            return self.source_changed(row)
+        place = os.path.join(self.wiring.cwd, path) if path is not None else row.record.source_path
+        found = read_source(place, SOURCE_BYTES).digest if place is not None else row.record.source_digest
+        if found != row.record.source_digest:
+            raise DigestMismatch(
+                f"resume {full}: workflow digest changed (sha256:{row.record.source_digest} → sha256:{found}) — "
+                "a resumed run must execute the file it started with",
+                hint="Restore the file to resume, or start a new run of the changed file.",
+            )
+        return False
+
     def _compiled(self, shown: str, path: str, source: SourceText) -> Compiled:
         from flowstone.formats.registry import compile_source
 
@@ -308,6 +341,8 @@ class Flowstone:
         connections = dialect.connections(state.plan, given)
         secrets = [*resolved.secrets, *(v for fields in given.connections.values() for v in fields.values())]
         assert isinstance(row, Row)
+        for name in _shims(state.plan):
+            self.wiring.write_shim(row.record.id, row.record.dialect, name, self.wiring.program(name))
         return RunWorkshop(self.wiring, row, resolved.params, connections, secrets, lines)
 
     def _transition(self, run_id: str, change: Callable[[State, int], Event | None]) -> RunView:
@@ -369,6 +404,15 @@ def timeout_of(text: str) -> int | None:
         return parse_timeout(text)
     except DurationProblem as error:
         raise InputError(f"Invalid value for --timeout: {error}") from None
+
+
+def _shims(plan: Plan) -> list[str]:
+    """The programs that commands of a plan find in front of their PATH."""
+    from flowstone.plan.units import ExecSpec
+
+    specs = [step.unit.spec for step in plan.steps if step.unit is not None]
+    names = [spec.environment.shim for spec in specs if isinstance(spec, ExecSpec)]
+    return list(dict.fromkeys(name for name in names if name is not None))
 
 
 def _unchanged(workflow: Workflow) -> None:
