@@ -21,6 +21,7 @@ from flowstone.errors import (
     DigestMismatch,
     FreezeError,
     IllegalTransition,
+    InputError,
     NotFound,
     SourceError,
     UnknownRun,
@@ -395,6 +396,16 @@ def is_path(target: str) -> bool:
     return target.endswith(SOURCE_SUFFIXES) or target.startswith((".", "/", "~")) or os.path.isfile(target)
 
 
+def timeout_of(text: str) -> int | None:
+    """Milliseconds of a time limit such as "90s" or "10m", None for "none"; InputError for any other text."""
+    from flowstone.expr.duration import DurationProblem, parse_timeout
+
+    try:
+        return parse_timeout(text)
+    except DurationProblem as error:
+        raise InputError(f"Invalid value for --timeout: {error}") from None
+
+
 def _shims(plan: Plan) -> list[str]:
     """The programs that commands of a plan find in front of their PATH."""
     from flowstone.plan.units import ExecSpec
@@ -417,4 +428,4 @@ def _unchanged(workflow: Workflow) -> None:
         )
 
 
-__all__ = ["Flowstone", "Given", "RunStatus", "RunView", "Started", "Workflow", "is_path"]
+__all__ = ["Flowstone", "Given", "RunStatus", "RunView", "Started", "Workflow", "is_path", "timeout_of"]
