@@ -11,6 +11,7 @@ class SystemClock:
 
     def __init__(self) -> None:
         self._now = 0
+        self._now_ns = 0
         self._last_id = 0
 
     def now_ms(self) -> int:

@@ -32,11 +32,16 @@ def compile_github(path: str, source: SourceText, load: Callable[[str], SourceTe
 def usage_code(diagnostics: Iterable[Diagnostic]) -> str:
     """The error code under which a command refuses a source: that of the first mistake."""
     first = next(iter(errors_of(diagnostics)), None)
+    return usage_code_of(None if first is None else first.code)
+
+
+def usage_code_of(first: str | None) -> str:
+    """The error code for a source whose first mistake has the given diagnostic code."""
     if first is None:
         return "WORKFLOW_SOURCE_INVALID"
-    if first.code in _COMPOSITION:
+    if first in _COMPOSITION:
         return "COMPOSITION_INVALID"
-    return "INPUT_BINDING_INVALID" if first.code.startswith("input-binding") else "WORKFLOW_SOURCE_INVALID"
+    return "INPUT_BINDING_INVALID" if first.startswith("input-binding") else "WORKFLOW_SOURCE_INVALID"
 
 
 def _compile(

@@ -38,11 +38,20 @@ def coerce_flags(params: Sequence[Param], flags: Sequence[Flag]) -> dict[str, Js
             raise _unknown(name, declared)
         given.setdefault(name, []).append(text)
     values = _coerce_all(declared, given)
+    check_params(params, values)
+    return values
+
+
+def check_params(params: Sequence[Param], values: Mapping[str, Json]) -> None:
+    """Raise InputError with every value that its declared schema refuses, or that is not declared."""
+    declared = {param.name: param for param in params}
+    for name in values:
+        if name not in declared:
+            raise _unknown(name, declared)
     problems = validate(values, {"type": "object", "properties": {p.name: p.schema or {} for p in params}}, "params")
     if problems:
         lines = "".join(f"\n- {problem}" for problem in problems)
         raise InputError(f"Workflow parameter flags do not satisfy the workflow's declared schemas:{lines}")
-    return values
 
 
 def set_flags(settings: Sequence[str]) -> list[Flag]:

@@ -6,18 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flowstone.formats.akm_common.credentials import flagged_values, scan
+from flowstone.formats.akm_common.dialect import RUN_WORDS, STEP_WORDS
 from flowstone.ports.dialect import Given, Resolved
 from flowstone.ports.projection import Projection
-
-STATUS_WORDS = {
-    "open": "pending",
-    "succeeded": "completed",
-    "held": "blocked",
-    "upstream_failed": "blocked",
-    "cancelled": "failed",
-    "abandoned": "failed",
-}
-COMPOSITION_CODES = frozenset({"multi-job-unsupported", "with-unsupported"})
+from flowstone.run.events import RunStatus, Status
 
 
 class AkmDialect:
@@ -34,12 +26,11 @@ class AkmDialect:
         """Flags by declared type, defaults for what is absent; suspicious values draw a warning."""
         from flowstone.formats.akm_common.flags import check_params, coerce_flags
 
-        params = {param.name: param.default for param in plan.params if param.has_default}
-        params |= coerce_flags(plan.params, list(given.texts))
-        params |= given.values
-        check_params(plan.params, params)
+        params = coerce_flags(plan.params, given.texts) | dict(given.values)
+        if given.values:
+            check_params(plan.params, params)
         warnings = tuple(
-            f"Param {found.path} {found.why}. Params are stored and shown in full; bind secrets with an env: ref instead."
+            f"Param {found.path} {found.why}. Params are stored and shown in full; bind secrets by an env: ref."
             for found in scan(params)
         )
         return Resolved(params, params, tuple(flagged_values(params)), warnings)
@@ -52,11 +43,11 @@ class AkmDialect:
         return {}
 
     def word(self, status: str) -> str:
-        return STATUS_WORDS.get(status, status)
+        if status in STEP_WORDS:
+            return STEP_WORDS[Status(status)]
+        return RUN_WORDS[RunStatus(status)] if status in RUN_WORDS else status
 
     def code(self, codes: Sequence[str]) -> str:
-        if not codes:
-            return "WORKFLOW_SOURCE_INVALID"
-        if codes[0] in COMPOSITION_CODES:
-            return "COMPOSITION_INVALID"
-        return "INPUT_BINDING_INVALID" if codes[0].startswith("input-binding") else "WORKFLOW_SOURCE_INVALID"
+        from flowstone.formats.akm_common.compile import usage_code_of
+
+        return usage_code_of(codes[0] if codes else None)
