@@ -143,9 +143,9 @@ class Flowstone:
                     hint="Continue it without flags, abandon it, or start another one with --new.",
                 )
             return Started(active, resumed=True)
+        resolved = dialect.resolve(plan, given)
+        dialect.connections(plan, given)
         frozen = self._freeze(workflow)
-        resolved = dialect.resolve(frozen.plan, given)
-        dialect.connections(frozen.plan, given)
         record = self._record(workflow, frozen, dialect, resolved)
         _unchanged(workflow)
         store.create(record, RunSummary(updated_at=record.created_at, current_step=frozen.plan.steps[0].id))
