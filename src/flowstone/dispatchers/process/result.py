@@ -114,8 +114,8 @@ def _text(performed: Performed, redactor: Redactor) -> Outcome:
 
 def _marker(written: int, retained: int) -> str:
     return (
-        f"\n\n{TRUNCATED} The command wrote {written} bytes to stdout; the first {retained} bytes are retained "
-        f"above and {written - retained} bytes were discarded."
+        f"\n\n{TRUNCATED} The command wrote {written} bytes to stdout; the first {retained} bytes are "
+        f"retained above and {written - retained} bytes were discarded."
     )
 
 
