@@ -82,31 +82,6 @@ def _imported(place: tuple[str, str]) -> Any:
     return getattr(import_module(f"flowstone.formats.{module}"), name)
 
 
-def compile_source(shown: str, path: str, source: SourceText) -> Compiled:
-    """Compile a file: `shown` is its name for people, `path` where files that it names are found."""
-    from flowstone.plan.bounds import SOURCE_BYTES
-    from flowstone.source.file import read_source
-
-    try:
-        language = format_of(path, source.text)
-    except UnknownFormat as error:
-        return Compiled(None, (Diagnostic("unknown-format", str(error)),), AKM_GITHUB)
-    return compiler_of(language)(path, source, lambda name: read_source(name, SOURCE_BYTES))
-
-
-def dialect_of(name: str) -> Dialect:
-    """The dialect of a plan, by `Plan.dialect`."""
-    if name == "akm":
-        from flowstone.formats.akm_common.starting import AkmDialect
-
-        return AkmDialect()
-    if name == "orun":
-        from flowstone.formats.orun.starting import OrunDialect
-
-        return OrunDialect()
-    raise UnknownFormat(f'there is no dialect "{name}"')
-
-
 def _root_keys(text: str) -> set[str]:
     """The keys of a block mapping at the root, without reading the file as YAML."""
     keys = set()
