@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 
-class Reference(msgspec.Struct, frozen=True, tag="reference"):
+class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="reference"):
     """A bare reference `params.<name>` or `steps.<name>.output…`.
 
     `text` is the author's spelling; `path` holds property names and list indexes behind `output`.
@@ -27,7 +27,7 @@ class Reference(msgspec.Struct, frozen=True, tag="reference"):
         return (self.name,) if self.root == "steps" else ()
 
 
-class Cel(msgspec.Struct, frozen=True, tag="cel"):
+class Cel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="cel"):
     """A CEL expression: `source` as authored, `reads` the steps and `names` the variables it uses."""
 
     source: str
@@ -35,7 +35,7 @@ class Cel(msgspec.Struct, frozen=True, tag="cel"):
     names: tuple[str, ...] = ()
 
 
-class Template(msgspec.Struct, frozen=True, tag="template"):
+class Template(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="template"):
     """Text with `{{ }}` segments; one that is a single segment keeps the native type of its value."""
 
     parts: tuple[str | Cel, ...]
@@ -49,7 +49,7 @@ class Template(msgspec.Struct, frozen=True, tag="template"):
         return len(self.parts) == 1 and isinstance(self.parts[0], Cel)
 
 
-class Literal(msgspec.Struct, frozen=True, tag="literal"):
+class Literal(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="literal"):
     """A JSON value as it stands."""
 
     value: Any
@@ -59,7 +59,7 @@ class Literal(msgspec.Struct, frozen=True, tag="literal"):
         return ()
 
 
-class Items(msgspec.Struct, frozen=True, tag="items"):
+class Items(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="items"):
     """A list whose members may hold expressions."""
 
     members: tuple[Expression, ...]
@@ -69,7 +69,7 @@ class Items(msgspec.Struct, frozen=True, tag="items"):
         return tuple(name for member in self.members for name in member.reads)
 
 
-class Record(msgspec.Struct, frozen=True, tag="record"):
+class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="record"):
     """A mapping whose values may hold expressions, in authored order."""
 
     fields: tuple[tuple[str, Expression], ...]

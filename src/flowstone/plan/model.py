@@ -39,11 +39,11 @@ class Reducer(StrEnum):
     VOTE = "vote"
 
 
-class Once(msgspec.Struct, frozen=True, tag="once"):
+class Once(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="once"):
     """One attempt."""
 
 
-class Retry(msgspec.Struct, frozen=True, tag="retry", omit_defaults=True):
+class Retry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="retry", omit_defaults=True):
     """Up to `extra` more attempts: for the listed `reasons` (None: any failure).
 
     The delay in milliseconds is `base_ms`, doubled each time if `exponential`, at most `cap_ms`.
@@ -56,7 +56,7 @@ class Retry(msgspec.Struct, frozen=True, tag="retry", omit_defaults=True):
     cap_ms: int = 3_600_000
 
 
-class Poll(msgspec.Struct, frozen=True, tag="poll"):
+class Poll(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="poll"):
     """Attempts every `interval_ms` until `until` holds, at most for `timeout_ms`."""
 
     interval_ms: int
@@ -69,7 +69,7 @@ class Poll(msgspec.Struct, frozen=True, tag="poll"):
 Repeat: TypeAlias = Once | Retry | Poll
 
 
-class Unit(msgspec.Struct, frozen=True, omit_defaults=True):
+class Unit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What a step dispatches, once or for each item of a fan-out.
 
     `timeout_ms` bounds one attempt (None: no bound; unset: 0 until frozen). `schema` is the unit's
@@ -84,11 +84,11 @@ class Unit(msgspec.Struct, frozen=True, omit_defaults=True):
     isolation: str = "none"
 
 
-class Single(msgspec.Struct, frozen=True, tag="single"):
+class Single(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="single"):
     unit: Unit
 
 
-class FanOut(msgspec.Struct, frozen=True, tag="fan-out", omit_defaults=True):
+class FanOut(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="fan-out", omit_defaults=True):
     """One unit for each item of the list that `over` names.
 
     `width` is the authored number of units at a time (None until frozen: the configured default).
@@ -100,12 +100,12 @@ class FanOut(msgspec.Struct, frozen=True, tag="fan-out", omit_defaults=True):
     reducer: Reducer = Reducer.COLLECT
 
 
-class Branch(msgspec.Struct, frozen=True):
+class Branch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     match: str
     step: str
 
 
-class Route(msgspec.Struct, frozen=True, tag="route", omit_defaults=True):
+class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="route", omit_defaults=True):
     """Selects one later step by a scalar value; the unselected targets are skipped."""
 
     value: Reference
@@ -116,14 +116,14 @@ class Route(msgspec.Struct, frozen=True, tag="route", omit_defaults=True):
 Action: TypeAlias = Single | FanOut | Route
 
 
-class Gate(msgspec.Struct, frozen=True, omit_defaults=True):
+class Gate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A rubric that a judge applies to the artifact; `max_loops` counts all executions."""
 
     rubric: str | None = None
     max_loops: int = 1
 
 
-class Output(msgspec.Struct, frozen=True, omit_defaults=True):
+class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A named value: of a step's sealed result, or exported by the workflow."""
 
     name: str
@@ -132,7 +132,7 @@ class Output(msgspec.Struct, frozen=True, omit_defaults=True):
     has_schema: bool = False
 
 
-class Step(msgspec.Struct, frozen=True, omit_defaults=True):
+class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A step: after what, whether at all, what, how often, and good enough by which rule.
 
     `schema` types the artifact; `outputs` are computed from the sealed result instead.
@@ -162,7 +162,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
         return None if isinstance(self.action, Route) else self.action.unit
 
 
-class Param(msgspec.Struct, frozen=True, omit_defaults=True):
+class Param(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A declared param (input): `schema` is its JSON Schema, `default` holds if `has_default`."""
 
     name: str
@@ -177,12 +177,12 @@ class Param(msgspec.Struct, frozen=True, omit_defaults=True):
     type: str | None = None
 
 
-class Connection(msgspec.Struct, frozen=True):
+class Connection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     type: str
 
 
-class Trigger(msgspec.Struct, frozen=True, omit_defaults=True):
+class Trigger(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """When the workflow starts by itself: a cron line, or None for a start by hand."""
 
     cron: str | None = None
@@ -210,14 +210,14 @@ class OnOutputError(StrEnum):
     FAIL_RUN = "fail-run"
 
 
-class HashRule(msgspec.Struct, frozen=True, omit_defaults=True):
+class HashRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """How a unit's input hash is spelt: `prefix` stands in front of the canonical JSON."""
 
     prefix: str = "flowstone.unit\x001\x00"
     version: int = 7
 
 
-class Policies(msgspec.Struct, frozen=True, omit_defaults=True):
+class Policies(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What the languages do differently about a whole run; each field is read in one place."""
 
     on_failure: OnFailure = OnFailure.HALT
@@ -229,21 +229,27 @@ class Policies(msgspec.Struct, frozen=True, omit_defaults=True):
     hashing: HashRule = HashRule()
 
 
-class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How many units at a time: over the run, and each step at most."""
+class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How many units at a time: over the run, and each step at most.
+
+    `default_run_width` holds where neither the plan nor the start names a width. `host_capped`
+    has the cap of the machine apply too.
+    """
 
     run_width: int | None = None
+    default_run_width: int | None = None
+    host_capped: bool = True
     step_width: int | None = None
 
 
-class Budget(msgspec.Struct, frozen=True, omit_defaults=True):
+class Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Ceilings over the whole life of a run; None is no ceiling."""
 
     max_units: int | None = None
     max_tokens: int | None = None
 
 
-class SourceFile(msgspec.Struct, frozen=True):
+class SourceFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A file that compiling or freezing read: path, SHA-256 of its bytes, size in bytes."""
 
     path: str
@@ -251,7 +257,7 @@ class SourceFile(msgspec.Struct, frozen=True):
     size: int
 
 
-class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
+class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A whole workflow. `dialect` names the vocabulary that the views use; nothing else reads it."""
 
     dialect: str

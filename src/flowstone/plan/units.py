@@ -43,7 +43,7 @@ class Drain(StrEnum):
     """What was read is kept; the group is ended."""
 
 
-class CaptureRule(msgspec.Struct, frozen=True, omit_defaults=True):
+class CaptureRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Bounds of the captured streams: bytes kept of each, grace in milliseconds for a held pipe."""
 
     limit: int = 8 * 1024 * 1024
@@ -55,18 +55,18 @@ class CaptureRule(msgspec.Struct, frozen=True, omit_defaults=True):
     """Keep exit code, stdout and stderr in the outcome for later expressions."""
 
 
-class LiteralEnv(msgspec.Struct, frozen=True, tag="literal"):
+class LiteralEnv(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="literal"):
     name: str
     value: Text
     secret: bool = True
     """Values bound by `env:` are scrubbed from what the command prints."""
 
 
-class PassEnv(msgspec.Struct, frozen=True, tag="pass-through"):
+class PassEnv(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="pass-through"):
     name: str
 
 
-class EnvRef(msgspec.Struct, frozen=True, tag="env-ref"):
+class EnvRef(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="env-ref"):
     """An env asset: keys and secret names are frozen, values are read at dispatch."""
 
     ref: str
@@ -77,7 +77,7 @@ class EnvRef(msgspec.Struct, frozen=True, tag="env-ref"):
 EnvBinding: TypeAlias = LiteralEnv | PassEnv | EnvRef
 
 
-class EnvironmentRule(msgspec.Struct, frozen=True, omit_defaults=True):
+class EnvironmentRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """How a child's environment is built: `base` names first, then provenance, bindings, context.
 
     `context` is the prefix of the context variables ("AKM_"), or None for none; `limit_one` and
@@ -92,7 +92,7 @@ class EnvironmentRule(msgspec.Struct, frozen=True, omit_defaults=True):
     """Name of the program that the shim folder holds."""
 
 
-class ExecSpec(msgspec.Struct, frozen=True, tag="exec", omit_defaults=True):
+class ExecSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="exec", omit_defaults=True):
     """A command: spawned directly from `argv`, never through a shell."""
 
     argv: tuple[Text, ...]
@@ -103,26 +103,26 @@ class ExecSpec(msgspec.Struct, frozen=True, tag="exec", omit_defaults=True):
     capture: CaptureRule = CaptureRule()
 
 
-class SleepSpec(msgspec.Struct, frozen=True, tag="sleep"):
+class SleepSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="sleep"):
     """Wait for a duration (text as authored, or milliseconds once resolved)."""
 
     duration: Expression
 
 
-class HttpSpec(msgspec.Struct, frozen=True, tag="http"):
+class HttpSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="http"):
     """One HTTP request; `arguments` is the authored mapping, `connection` names the grant."""
 
     arguments: Expression
     connection: str | None = None
 
 
-class ScriptSpec(msgspec.Struct, frozen=True, tag="script"):
+class ScriptSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="script"):
     """Sandboxed JavaScript: `arguments` is the authored mapping of source and input."""
 
     arguments: Expression
 
 
-class ChildSpec(msgspec.Struct, frozen=True, tag="child"):
+class ChildSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="child"):
     """A workflow run as a unit; `plan` is the child's whole plan once frozen."""
 
     ref: str
@@ -131,7 +131,7 @@ class ChildSpec(msgspec.Struct, frozen=True, tag="child"):
     digest: str = ""
 
 
-class PromptTarget(msgspec.Struct, frozen=True, tag="prompt-target", omit_defaults=True):
+class PromptTarget(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="prompt-target", omit_defaults=True):
     """Instructions for a model or agent whose engine freezing selects."""
 
     content: str
@@ -141,7 +141,7 @@ class PromptTarget(msgspec.Struct, frozen=True, tag="prompt-target", omit_defaul
     env: tuple[str, ...] = ()
 
 
-class AssetTarget(msgspec.Struct, frozen=True, tag="asset-target", omit_defaults=True):
+class AssetTarget(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="asset-target", omit_defaults=True):
     """A stored asset or built-in (`uses:`) that freezing resolves; `arguments` is its `with:`."""
 
     ref: str

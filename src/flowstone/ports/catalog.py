@@ -16,12 +16,23 @@ class Asset(msgspec.Struct, frozen=True):
     bundle: str
 
 
+class EnvNames(msgspec.Struct, frozen=True):
+    """What freezing may know of an env asset: its canonical ref and names, sorted; never a value."""
+
+    ref: str
+    keys: tuple[str, ...]
+    secret_names: tuple[str, ...]
+
+
 class Catalog(Protocol):
     def find(self, ref: str) -> Asset:
         """The asset that a ref names; NotFound when there is none.
 
         A file that resolves outside its bundle raises NotFound with code PATH_ESCAPE_VIOLATION.
         """
+
+    def env_names(self, ref: str) -> EnvNames:
+        """The names in an env asset, for freezing."""
 
     def env_values(self, ref: str) -> dict[str, str]:
         """The variables of an env asset with its secrets filled in, in the file's order."""

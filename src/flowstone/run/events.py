@@ -74,15 +74,6 @@ class AttemptEnded(msgspec.Struct, frozen=True, tag="attempt-ended", omit_defaul
     index: int = 0
 
 
-class UnitReused(msgspec.Struct, frozen=True, tag="unit-reused", omit_defaults=True):
-    """A unit that had succeeded before with the same input hash stands."""
-
-    step: str
-    unit: str
-    at: int
-    index: int = 0
-
-
 class StepClosed(msgspec.Struct, frozen=True, tag="step-closed", omit_defaults=True):
     """A step ended. `artifact` is its value (in the blob store under `blob` when large).
 
@@ -131,7 +122,6 @@ Event: TypeAlias = (
     | StepOpened
     | AttemptStarted
     | AttemptEnded
-    | UnitReused
     | StepClosed
     | RunClosed
     | RunReopened

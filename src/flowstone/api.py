@@ -1,0 +1,436 @@
+"""The typed Python API: compile, lint, plan, run, status, resume. The commands are built on it.
+
+from flowstone.api import Flowstone
+
+flow = Flowstone()
+report = flow.run("release.md", values={"version": "1.2.0"})
+print(report.state.status)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from flowstone.diagnostics import Diagnostic, errors_of
+from flowstone.errors import (
+    CompileError,
+    DigestMismatch,
+    FreezeError,
+    IllegalTransition,
+    InputError,
+    NotFound,
+    SourceError,
+    UnknownRun,
+)
+from flowstone.ports.dialect import Dialect, Given, Resolved
+from flowstone.run.events import Event, RunStatus
+from flowstone.run.record import RunRecord, RunRow, RunSummary
+from flowstone.wiring import DIALECTS, RunWorkshop, Wiring
+
+if TYPE_CHECKING:
+    from flowstone.drivers.drive import DriveOptions, DriveReport
+    from flowstone.formats.registry import Compiled
+    from flowstone.freeze.frozen import Frozen
+    from flowstone.plan.model import Plan
+    from flowstone.ports.observer import Observer
+    from flowstone.ports.store import Store
+    from flowstone.run.state import State
+    from flowstone.source.file import SourceText
+
+SOURCE_SUFFIXES = (".md", ".yml", ".yaml")
+
+
+class Workflow(msgspec.Struct, frozen=True):
+    """A compiled source: `ref` names it in runs, `path` is the file as the user would name it."""
+
+    ref: str
+    path: str
+    source: Any
+    compiled: Any
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        return tuple(self.compiled.diagnostics)
+
+
+class RunView(msgspec.Struct, frozen=True):
+    """A run as it stands: its row, and its state folded from the journal (large values left out)."""
+
+    row: RunRow
+    state: Any
+
+
+class Started(msgspec.Struct, frozen=True):
+    """A run that exists now; `resumed` when it did before. `given` is what its drive needs again."""
+
+    run_id: str
+    warnings: tuple[str, ...] = ()
+    resumed: bool = False
+
+
+class Flowstone:
+    """The facade. One object for one working folder; `close` (or `with`) releases its stores.
+
+    Errors are those of `flowstone.errors`: CompileError carries the diagnostics of a source,
+    UsageError says what the caller must change, StoreError what is wrong with the state on disk.
+    """
+
+    def __init__(self, cwd: str | None = None, env: Mapping[str, str] | None = None) -> None:
+        self.wiring = Wiring(cwd, env)
+
+    def __enter__(self) -> Flowstone:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.wiring.close()
+
+    # compile
+
+    def compile(self, target: str) -> Workflow:
+        """Compile a file or an asset ref. Mistakes are in the result's `diagnostics`, not raised."""
+        from flowstone.plan.bounds import SOURCE_BYTES
+        from flowstone.source.file import read_source
+
+        if is_path(target):
+            path = os.path.join(self.wiring.cwd, target)
+            source = read_source(path, SOURCE_BYTES)
+            return Workflow(self._ref_of(path), target, source, self._compiled(target, path, source))
+        found = self.wiring.catalog.find(target)
+        source = read_source(found.path, SOURCE_BYTES)
+        shown = os.path.relpath(found.path, self.wiring.cwd)
+        return Workflow(found.ref, shown, source, self._compiled(shown, found.path, source))
+
+    def compiled_plan(self, target: str) -> Plan:
+        """The plan of a source without mistakes, before freezing; else CompileError."""
+        plan: Plan = self._sound(self.compile(target)).compiled.plan
+        return plan
+
+    def lint(self, targets: Sequence[str]) -> list[tuple[str, tuple[Diagnostic, ...]]]:
+        """The diagnostics of each file, sorted by place; a file that cannot be read is one of them."""
+        results = []
+        for target in targets:
+            try:
+                results.append((target, self.compile(target).diagnostics))
+            except (SourceError, NotFound) as error:
+                results.append((target, (Diagnostic(error.code.lower().replace("_", "-"), error.message),)))
+        return results
+
+    def plan(self, target: str) -> Frozen:
+        """Compile and freeze, and write nothing. CompileError, FreezeError or ConfigError."""
+        return self._freeze(self._sound(self.compile(target)))
+
+    # runs
+
+    def start(self, target: str, given: Given | None = None, *, new: bool = True) -> Started:
+        """Publish a new run of a workflow, or (with `new` False) take up its active run of this scope."""
+        given = given or Given()
+        workflow = self._sound(self.compile(target))
+        plan: Plan = workflow.compiled.plan
+        dialect = self.dialect(plan.dialect)
+        store = self.wiring.store_for(plan.dialect)
+        if not new and (active := self._active_run(store, workflow.ref)) is not None:
+            if given.texts or given.values:
+                raise IllegalTransition(
+                    f"Workflow parameter flags can only be set on a new run; {workflow.ref} is already active.",
+                    code="INVALID_FLAG_VALUE",
+                    hint="Continue it without flags, abandon it, or start another one with --new.",
+                )
+            return Started(active, resumed=True)
+        resolved = dialect.resolve(plan, given)
+        dialect.connections(plan, given)
+        frozen = self._freeze(workflow)
+        record = self._record(workflow, frozen, dialect, resolved)
+        _unchanged(workflow)
+        store.create(record, RunSummary(updated_at=record.created_at, current_step=frozen.plan.steps[0].id))
+        return Started(record.id, resolved.warnings)
+
+    def drive(
+        self,
+        run_id: str,
+        given: Given | None = None,
+        *,
+        options: DriveOptions | None = None,
+        observer: Observer | None = None,
+        on_event: Callable[[Event], None] | None = None,
+        reopen: bool = False,
+        lines: bool = False,
+    ) -> DriveReport:
+        """Drive a run as far as it gets; `reopen` takes up one that failed or is held.
+
+        `on_event` is called with each event after its commit; `lines` has the observer told every
+        line that a unit prints. LeaseHeld when another process drives the run.
+        """
+        from flowstone.drivers.drive import drive_run
+        from flowstone.drivers.transitions import reopened
+
+        store, full = self.wiring.store_of(run_id)
+        watcher = _Chain(self, observer, on_event)
+        return drive_run(
+            store,
+            full,
+            lambda row, state: self._workshop(row, state, given or Given(), lines),
+            options or self.drive_options(),
+            self.wiring.clock,
+            watcher,
+            reopen=reopened if reopen else None,
+        )
+
+    def run(
+        self,
+        target: str,
+        values: Mapping[str, Any] | None = None,
+        *,
+        observer: Observer | None = None,
+        on_event: Callable[[Event], None] | None = None,
+    ) -> DriveReport:
+        """Start a new run with ready values and drive it as far as it gets."""
+        given = Given(values=values or {})
+        started = self.start(target, given)
+        return self.drive(started.run_id, given, observer=observer, on_event=on_event)
+
+    def resume(self, run_id: str) -> RunView:
+        """Reopen a run that failed or is held, without driving it; an active one stays as it is."""
+        from flowstone.drivers.transitions import reopened
+
+        def change(state: State, now: int) -> Event | None:
+            return reopened(state, now)
+
+        return self._transition(run_id, change)
+
+    def abandon(self, run_id: str) -> RunView:
+        """Give a run up. IllegalTransition for one that has ended."""
+        from flowstone.drivers.transitions import abandoned
+
+        return self._transition(run_id, abandoned)
+
+    def status(self, run_id: str) -> RunView:
+        """A run as it stands, by id or unique prefix of it."""
+        from flowstone.drivers.journal import replay
+        from flowstone.plan.codec import decode_plan
+
+        store, full = self.wiring.store_of(run_id, readonly=True)
+        row = store.load(full)
+        return RunView(row, replay(store, full, decode_plan(row.record.plan, check=False), whole=False))
+
+    def list(self, *, ref: str | None = None, scope: str | None = None, active_only: bool = False) -> list[RunRow]:
+        """The runs that can be seen from this folder, the newest first."""
+        rows = [
+            row for store in self.wiring.stores() for row in store.find(ref=ref, scope=scope, active_only=active_only)
+        ]
+        return sorted(rows, key=lambda row: (row.record.created_at, row.record.id), reverse=True)
+
+    def last(self) -> str:
+        """The id of the newest run that was started in this folder, whatever its language."""
+        rows = [row for store in self.wiring.stores() for row in store.find(cwd=self.wiring.cwd, limit=1)]
+        if not rows:
+            raise UnknownRun("No run was started in this folder yet.", hint="Start one with: flowstone run FILE")
+        return max(rows, key=lambda row: (row.record.created_at, row.record.id)).record.id
+
+    def events(self, run_id: str | None = None, after: int = 0) -> Iterator[tuple[int, str, Event]]:
+        """Events as (offset, run id, event), the oldest first."""
+        if run_id is not None:
+            store, full = self.wiring.store_of(run_id, readonly=True)
+            yield from store.events(run_id=full, after=after)
+            return
+        for store in self.wiring.stores():
+            yield from store.events(after=after)
+
+    # what the commands also need
+
+    def dialect(self, name: str) -> Dialect:
+        from flowstone.formats.registry import dialect_of
+
+        return dialect_of(name)
+
+    def drive_options(self, **given: Any) -> DriveOptions:
+        """The options of a drive on this machine; `given` fields replace them."""
+        from flowstone.drivers.drive import DriveOptions
+
+        return DriveOptions(**{"host_width": self.wiring.settings.host_concurrency, **given})
+
+    def source_changed(self, row: RunRow) -> bool:
+        """Whether the source that a run was started from is another one now (or is gone)."""
+        from flowstone.plan.bounds import SOURCE_BYTES
+        from flowstone.source.file import read_source
+
+        path = row.record.source_path
+        if path is None:
+            return False
+        try:
+            return read_source(path, SOURCE_BYTES).digest != row.record.source_digest
+        except SourceError:
+            return True
+
+    def check_source(self, run_id: str, path: str | None = None) -> bool:
+        """Whether the source of a run (or the file at `path`) is another one than it was started from.
+
+        DigestMismatch where the plan allows a resume only with the same source.
+        """
+        from flowstone.plan.bounds import SOURCE_BYTES
+        from flowstone.plan.codec import decode_plan
+        from flowstone.plan.model import ResumeRule
+        from flowstone.source.file import read_source
+
+        store, full = self.wiring.store_of(run_id, readonly=True)
+        row = store.load(full)
+        if decode_plan(row.record.plan, check=False).policies.resume is not ResumeRule.SAME_SOURCE:
+            return self.source_changed(row)
+        place = os.path.join(self.wiring.cwd, path) if path is not None else row.record.source_path
+        found = read_source(place, SOURCE_BYTES).digest if place is not None else row.record.source_digest
+        if found != row.record.source_digest:
+            raise DigestMismatch(
+                f"resume {full}: workflow digest changed (sha256:{row.record.source_digest} → sha256:{found}) — "
+                "a resumed run must execute the file it started with",
+                hint="Restore the file to resume, or start a new run of the changed file.",
+            )
+        return False
+
+    def _compiled(self, shown: str, path: str, source: SourceText) -> Compiled:
+        from flowstone.formats.registry import compile_source
+
+        return compile_source(shown, path, source)
+
+    def _ref_of(self, path: str) -> str:
+        return self.wiring.catalog.ref_of(path) or os.path.realpath(path)
+
+    def _sound(self, workflow: Workflow) -> Workflow:
+        errors = errors_of(workflow.diagnostics)
+        if errors or workflow.compiled.plan is None:
+            dialect = self.dialect(DIALECTS[0] if workflow.compiled.format.startswith("akm") else DIALECTS[1])
+            raise CompileError(workflow.path, errors, code=dialect.code([d.code for d in errors]))
+        return workflow
+
+    def _freeze(self, workflow: Workflow) -> Frozen:
+        from flowstone.freeze.frozen import freeze
+
+        return freeze(workflow.compiled.plan, self.wiring.settings.engines)
+
+    def _record(self, workflow: Workflow, frozen: Frozen, dialect: Dialect, resolved: Resolved) -> RunRecord:
+        from flowstone.config.environment import agent_identity
+
+        clock = self.wiring.clock
+        harness, session = agent_identity(self.wiring.env)
+        return RunRecord(
+            id=dialect.run_id(frozen.plan, clock.new_id(), clock.now_ns()),
+            dialect=dialect.name,
+            ref=workflow.ref,
+            title=frozen.plan.title or frozen.plan.name,
+            scope=self.wiring.scope.key,
+            cwd=self.wiring.cwd,
+            plan=frozen.text,
+            plan_hash=frozen.hash,
+            created_at=clock.now_ms(),
+            source_path=os.path.join(self.wiring.cwd, workflow.source.path),
+            source_digest=workflow.source.digest,
+            params=resolved.stored,
+            harness=harness,
+            session=session,
+        )
+
+    def _active_run(self, store: Store, ref: str) -> str | None:
+        rows = store.find(ref=ref, scope=self.wiring.scope.key, active_only=True, limit=1)
+        return next((row.record.id for row in rows), None)
+
+    def _workshop(self, row: RunRow, state: State, given: Given, lines: bool) -> RunWorkshop:
+        from flowstone.run.record import RunRow as Row
+
+        dialect = self.dialect(row.record.dialect)
+        resolved = dialect.resume(state.plan, given, row.record.params or {})
+        connections = dialect.connections(state.plan, given)
+        secrets = [*resolved.secrets, *(v for fields in given.connections.values() for v in fields.values())]
+        assert isinstance(row, Row)
+        for name in _shims(state.plan):
+            self.wiring.write_shim(row.record.id, row.record.dialect, name, self.wiring.program(name))
+        return RunWorkshop(self.wiring, row, resolved.params, connections, secrets, lines)
+
+    def _transition(self, run_id: str, change: Callable[[State, int], Event | None]) -> RunView:
+        from flowstone.drivers.journal import Journal, replay
+        from flowstone.drivers.transitions import record
+        from flowstone.plan.codec import decode_plan
+
+        store, full = self.wiring.store_of(run_id)
+        lease = store.lease(full, f"pid {os.getpid()}")
+        try:
+            row = store.load(full)
+            state = replay(store, full, decode_plan(row.record.plan), whole=False)
+            event = change(state, self.wiring.clock.now_ms())
+            if event is not None:
+                record(state, Journal(store, full, state.seq), event)
+            return RunView(store.load(full), state)
+        finally:
+            lease.release()
+
+
+class _Chain:
+    """Tells everyone who watches: the run's documented files, the caller's callback and observer."""
+
+    def __init__(self, flow: Flowstone, observer: Observer | None, on_event: Callable[[Event], None] | None) -> None:
+        self._flow = flow
+        self._observer = observer
+        self._on_event = on_event
+
+    def recorded(self, state: State, events: Sequence[Event]) -> None:
+        projection = self._flow.dialect(state.plan.dialect).projection
+        if projection is not None:
+            for text in self._flow.wiring.publish(state, state.plan.dialect, list(projection.files(state, events))):
+                self.warned(text)
+        if self._on_event is not None:
+            for event in events:
+                self._on_event(event)
+        if self._observer is not None:
+            self._observer.recorded(state, events)
+
+    def line(self, step: str, unit: str, text: str) -> None:
+        if self._observer is not None:
+            self._observer.line(step, unit, text)
+
+    def warned(self, text: str) -> None:
+        if self._observer is not None:
+            self._observer.warned(text)
+
+
+def is_path(target: str) -> bool:
+    """Whether a target names a file, not an asset ref."""
+    return target.endswith(SOURCE_SUFFIXES) or target.startswith((".", "/", "~")) or os.path.isfile(target)
+
+
+def timeout_of(text: str) -> int | None:
+    """Milliseconds of a time limit such as "90s" or "10m", None for "none"; InputError for any other text."""
+    from flowstone.expr.duration import DurationProblem, parse_timeout
+
+    try:
+        return parse_timeout(text)
+    except DurationProblem as error:
+        raise InputError(f"Invalid value for --timeout: {error}") from None
+
+
+def _shims(plan: Plan) -> list[str]:
+    """The programs that commands of a plan find in front of their PATH."""
+    from flowstone.plan.units import ExecSpec
+
+    specs = [step.unit.spec for step in plan.steps if step.unit is not None]
+    names = [spec.environment.shim for spec in specs if isinstance(spec, ExecSpec)]
+    return list(dict.fromkeys(name for name in names if name is not None))
+
+
+def _unchanged(workflow: Workflow) -> None:
+    """The guard before publication: every file that was read is still what was read."""
+    from flowstone.plan.bounds import SOURCE_BYTES
+    from flowstone.source.file import read_source
+
+    if read_source(workflow.source.path, SOURCE_BYTES).digest != workflow.source.digest:
+        raise FreezeError(
+            f"{workflow.path} changed while its plan was frozen; nothing was published.",
+            code="WORKFLOW_SOURCE_CHANGED",
+            hint="Run the command again.",
+        )
+
+
+__all__ = ["Flowstone", "Given", "RunStatus", "RunView", "Started", "Workflow", "is_path", "timeout_of"]

@@ -1,0 +1,101 @@
+"""Settings: the configuration file and the surroundings, as the values that everything else gets."""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+
+from flowstone.assets.bundles import Bundle, bundle_name
+from flowstone.config.file import check_document, read_config
+from flowstone.config.paths import Paths, expand
+from flowstone.config.rules import int_of
+from flowstone.plan.bounds import CONCURRENCY
+from flowstone.ports.catalog import EngineConfig
+from flowstone.values import Json
+
+DEFAULT_MAP_WIDTH = 4
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """All that a verb may read of the configuration.
+
+    `bundles` stand in order of priority, the default one first. `host_concurrency` is the cap over
+    all runs of this machine; the numbers in `engines` are final (1 to 64).
+    """
+
+    paths: Paths
+    engines: EngineConfig
+    host_concurrency: int
+    bundles: tuple[Bundle, ...]
+    document: Json = None
+
+    @property
+    def bundle(self) -> Bundle:
+        """The bundle that new assets go to."""
+        return self.bundles[0]
+
+
+def load_settings(paths: Paths, cores: int) -> Settings:
+    """Read and check the configuration; ConfigError names every key that is wrong."""
+    document = read_config(paths.config_file)
+    check_document(paths.config_file, document)
+    workflow = document.get("workflow", {})
+    host = _clamped(workflow.get("hostConcurrency"), min(16, max(1, cores - 2)))
+    defaults = document.get("defaults", {})
+    return Settings(
+        paths=paths,
+        engines=EngineConfig(
+            engines=document.get("engines"),
+            default_engine=defaults.get("engine"),
+            judge_engine=workflow.get("judgeEngine"),
+            map_width=_clamped(workflow.get("defaultMapConcurrency"), DEFAULT_MAP_WIDTH),
+            max_concurrency=_clamped(workflow.get("maxConcurrency"), host),
+            host_concurrency=host,
+        ),
+        host_concurrency=host,
+        bundles=bundles_of(paths, document),
+        document=document,
+    )
+
+
+def bundles_of(paths: Paths, document: dict[str, Json]) -> tuple[Bundle, ...]:
+    """The asset roots by priority: AKM_BUNDLE_DIR or the default bundle, then the others in order.
+
+    Bundles without a path (not installed on this machine) are left out. There is always one.
+    """
+    configured = [
+        Bundle(name, root)
+        for name, entry in (document.get("bundles") or {}).items()
+        if (root := _root(paths, entry)) is not None
+    ]
+    first = _first(paths, configured, document.get("defaultBundle"))
+    return (first, *(bundle for bundle in configured if bundle.name != first.name))
+
+
+def _first(paths: Paths, configured: list[Bundle], default: str | None) -> Bundle:
+    if paths.bundle is not None:
+        real = os.path.realpath(paths.bundle)
+        for bundle in configured:
+            if os.path.realpath(bundle.root) == real:
+                return bundle
+        return Bundle(bundle_name(paths.bundle), paths.bundle)
+    for bundle in configured:
+        if default is None or bundle.name == default:
+            return bundle
+    return Bundle(bundle_name(paths.default_bundle), paths.default_bundle)
+
+
+def _root(paths: Paths, entry: dict[str, Json]) -> str | None:
+    path = entry.get("path")
+    if path is None:
+        return None
+    root = os.path.join(paths.config, expand(path, paths.home))
+    main = (entry.get("components") or {}).get("main")
+    inner = main.get("root", ".") if isinstance(main, dict) else "."
+    return os.path.normpath(os.path.join(root, inner))
+
+
+def _clamped(value: Json, default: int) -> int:
+    number = default if value is None else int_of(value)
+    return min(max(number or 1, 1), CONCURRENCY)

@@ -1,0 +1,51 @@
+"""Transitions that a person asks for: reopen a stopped run, or give one up."""
+
+from __future__ import annotations
+
+from flowstone.drivers.journal import Journal
+from flowstone.errors import IllegalTransition
+from flowstone.plan.model import OnFailure
+from flowstone.run.events import Event, RunAbandoned, RunReopened, RunStatus, Status
+from flowstone.run.fold import fold
+from flowstone.run.state import State
+
+
+def reopened(state: State, now: int) -> RunReopened | None:
+    """The event that takes a stopped run up again; None for an active one, which needs none.
+
+    A completed run raises IllegalTransition.
+    """
+    if state.status is RunStatus.ACTIVE:
+        return None
+    if state.status is RunStatus.SUCCEEDED:
+        raise IllegalTransition(
+            f"Workflow run {state.run_id} is already completed and cannot be resumed.", code="RUN_COMPLETED"
+        )
+    return RunReopened(now, steps_to_reopen(state))
+
+
+def steps_to_reopen(state: State) -> tuple[str, ...]:
+    """The steps that a resume makes pending again: those that failed, are held or were blocked.
+
+    A plan that halts on failure reopens the step that stopped it; later steps are untouched.
+    """
+    stopped = (Status.FAILED, Status.HELD, Status.UPSTREAM_FAILED, Status.CANCELLED, Status.OPEN)
+    found = tuple(step.id for step in state.order if step.status in stopped)
+    return found[:1] if state.plan.policies.on_failure is OnFailure.HALT else found
+
+
+def abandoned(state: State, now: int) -> RunAbandoned:
+    """The event that gives a run up for good; one that has ended raises IllegalTransition."""
+    if state.status is RunStatus.SUCCEEDED:
+        raise IllegalTransition(
+            f"Workflow run {state.run_id} is already completed and cannot be abandoned.", code="RUN_COMPLETED"
+        )
+    if state.status in (RunStatus.FAILED, RunStatus.ABANDONED):
+        raise IllegalTransition(f"Workflow run {state.run_id} has already failed.", code="RUN_NOT_ACTIVE")
+    return RunAbandoned(now)
+
+
+def record(state: State, journal: Journal, event: Event) -> None:
+    """Fold one event in and make it durable."""
+    fold(state, event)
+    journal.append([event], state)

@@ -1,0 +1,205 @@
+"""CEL text → a compiled expression that knows what it reads → its value.
+
+Both languages' checkers compile here, and the pure scheduler evaluates here: an evaluation gets
+only the variables that the expression reads and is bounded in steps and in size.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from flowstone.expr.cel_ast import read_ast
+from flowstone.expr.cel_errors import CelProblem, compile_problems, evaluation_error
+from flowstone.expr.cel_reads import Read, reads_of
+from flowstone.expr.cel_values import passable
+from flowstone.expr.lexer import Kind, tokens
+from flowstone.expr.model import Cel
+
+CACHED = 2_048
+"""Compiled expressions that are kept; one of a few dozen nodes takes some 20 kB."""
+
+
+class CelEnvironment(msgspec.Struct, frozen=True):
+    """The variables that an expression may use at its position (reference, "Expressions")."""
+
+    variables: tuple[str, ...]
+
+
+EVERYWHERE = CelEnvironment(("inputs", "connections", "steps"))
+STEP_OUTPUTS = CelEnvironment((*EVERYWHERE.variables, "output", "exitCode", "stdout", "stderr"))
+POLL_UNTIL = CelEnvironment((*STEP_OUTPUTS.variables, "attempt"))
+"""Also what a checked expression is evaluated in, wherever it stands."""
+
+
+class CompiledCel(msgspec.Struct, frozen=True):
+    """`program` is the library's; `aliases` tells the key that stands for each dashed step name."""
+
+    source: str
+    program: Any
+    reads: tuple[Read, ...]
+    aliases: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def model(self) -> Cel:
+        """The expression as plans carry it."""
+        steps = dict.fromkeys(read.name for read in self.reads if read.root == "steps" and read.name)
+        return Cel(self.source, tuple(steps), tuple(dict.fromkeys(read.root for read in self.reads)))
+
+
+class CelRefused(msgspec.Struct, frozen=True):
+    """An expression that does not compile, with all that is wrong with it."""
+
+    problems: tuple[CelProblem, ...]
+
+
+@lru_cache(maxsize=CACHED)
+def compile_cel(source: str, environment: CelEnvironment) -> CompiledCel | CelRefused:
+    """Compile and type-check an expression against the variables of its position.
+
+    Every variable is dynamically typed: literals that clash are found, values are checked when the
+    expression is evaluated. A computed key of `steps` is refused, because no check could tell
+    whether the step is visible.
+    """
+    if not source.strip():
+        return CelRefused((CelProblem("empty expression"),))
+    if "\0" in source or not _encodable(source):
+        return CelRefused((CelProblem("the expression holds a NUL or half of a character"),))
+    text, aliases = _without_dashes(source)
+    try:
+        program = _library_environment(environment.variables).compile(text)
+    except RuntimeError as error:
+        return CelRefused(_explained(compile_problems(str(error), text), source))
+    names = dict(aliases)
+    reads = tuple(
+        msgspec.structs.replace(read, name=names.get(read.name or "", read.name))
+        for read in reads_of(read_ast(program.serialize()))
+        if read.root in environment.variables
+    )
+    computed = tuple(_computed(read) for read in reads if read.root == "steps" and read.name is None)
+    return CelRefused(computed) if computed else CompiledCel(source, program, reads, aliases)
+
+
+def evaluate(compiled: CompiledCel, scope: Mapping[str, Any]) -> Any:
+    """The value of an expression: None, bool, int, float, str, bytes, datetime, timedelta, list,
+    dict or a type of the library.
+
+    `scope` holds the variables by name; of `steps`, `inputs` and `connections` only the keys that
+    the expression names are looked up. Raises CelError.
+    """
+    try:
+        result = compiled.program.eval(data=_activation(compiled, scope))
+        value = result.plain_value()
+    except RuntimeError as error:
+        raise evaluation_error(str(error)) from None
+    if result.type().name() == "ERROR":
+        raise evaluation_error(str(value))
+    return value
+
+
+def _activation(compiled: CompiledCel, scope: Mapping[str, Any]) -> dict[str, Any]:
+    """The variables that the expression reads, cut down to what it reads of them."""
+    wanted: dict[str, dict[str, set[str | None]] | None] = {}
+    for read in compiled.reads:
+        known = wanted.setdefault(read.root, {})
+        if read.name is None or read.root not in EVERYWHERE.variables:
+            wanted[read.root] = None
+        elif known is not None:
+            known.setdefault(read.name, set()).add(read.field if read.root == "steps" else None)
+    aliases = {name: alias for alias, name in compiled.aliases}
+    return {
+        root: passable(scope[root] if keys is None else _pruned(scope[root], keys, aliases), root)
+        for root, keys in wanted.items()
+        if root in scope
+    }
+
+
+def _pruned(variable: Mapping[str, Any], keys: dict[str, set[str | None]], aliases: dict[str, str]) -> dict[str, Any]:
+    pruned = {}
+    for name, fields in keys.items():
+        if name not in variable:
+            continue
+        value = variable[name]
+        if None not in fields and isinstance(value, Mapping):
+            value = {field: value[field] for field in fields if field is not None and field in value}
+        pruned[name] = value
+        if name in aliases:
+            pruned[aliases[name]] = value
+    return pruned
+
+
+def _without_dashes(source: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """The source with each dashed step name in dot form spelt as one CEL name of the same length.
+
+    The sign that stands for a dash occurs nowhere in the source, so that the alias of a name can
+    be no other name; offsets stay as they are.
+    """
+    spans = list(_dashed_names(source)) if "-" in source and "steps" in source else []
+    if not spans:
+        return source, ()
+    sign = next((sign for sign in _SIGNS if sign not in source), "_")
+    aliases: dict[str, str] = {}
+    text = source
+    for start, end in spans:
+        alias = source[start:end].replace("-", sign)
+        aliases[alias] = source[start:end]
+        text = text[:start] + alias + text[end:]
+    return text, tuple(aliases.items())
+
+
+def _dashed_names(source: str) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    before = ["", "", ""]
+    for token in tokens(source):
+        text = source[token.start : token.end]
+        if token.kind is Kind.NAME and before[1:] == ["steps", "."] and before[0] != ".":
+            end = _NAME_WITH_DASHES.match(source, token.start).end()  # type: ignore[union-attr]
+            if "-" in source[token.start : end]:
+                found.append((token.start, end))
+        before = [*before[1:], text]
+    return found
+
+
+def _explained(problems: tuple[CelProblem, ...], source: str) -> tuple[CelProblem, ...]:
+    """Problems with a variable that exists elsewhere say where it does."""
+    explained = []
+    for problem in problems:
+        message = problem.message
+        for name, place in _ELSEWHERE.items():
+            if message == f"undeclared reference to '{name}'":
+                message += f" ({name} is there in {place} only)"
+        explained.append(CelProblem(message, min(problem.offset, len(source))))
+    return tuple(explained)
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _computed(read: Read) -> CelProblem:
+    return CelProblem("steps must be read as steps.<name>: a computed step name cannot be checked", read.offset)
+
+
+@lru_cache(maxsize=8)
+def _library_environment(variables: tuple[str, ...]) -> Any:
+    from cel_expr_python import cel
+    from cel_expr_python.ext import ext_strings
+
+    declared = {name: cel.Type.DYN for name in variables}
+    return cel.NewEnv(variables=declared, extensions=[ext_strings.ExtStrings()])
+
+
+_NAME_WITH_DASHES = re.compile(r"[A-Za-z0-9_-]*")
+_SIGNS = "_ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+_ELSEWHERE = {
+    "attempt": "poll.until",
+    **dict.fromkeys(("output", "exitCode", "stdout", "stderr"), "outputs and poll.until"),
+}

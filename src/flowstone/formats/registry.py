@@ -1,0 +1,106 @@
+"""File name and text → the language's compiler: the one list of the languages.
+
+A compiler turns a source into a plan or says what is wrong with it; whatever follows reads the
+plan and knows no language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, Protocol
+
+import msgspec
+
+from flowstone.diagnostics import Diagnostic
+from flowstone.errors import SourceError
+from flowstone.plan.bounds import SOURCE_BYTES
+from flowstone.plan.model import Plan
+from flowstone.ports.dialect import Dialect
+from flowstone.source.file import SourceText
+
+AKM_MARKDOWN, AKM_GITHUB, ORUN = "akm-markdown", "akm-github", "orun"
+
+
+class Compiled(msgspec.Struct, frozen=True):
+    """`plan` is None when there are errors; `digest` is `sha256:` and the hex of the raw bytes."""
+
+    plan: Plan | None
+    diagnostics: tuple[Diagnostic, ...]
+    format: str
+    digest: str = ""
+
+
+class Compiler(Protocol):
+    """Compiles one language. `load` reads a further file that the source names, by its path."""
+
+    def __call__(self, path: str, source: SourceText, load: Callable[[str], SourceText]) -> Compiled: ...
+
+
+class UnknownFormat(SourceError):
+    """No language has such files; the message says what they look like."""
+
+
+def format_of(path: str, text: str) -> str:
+    """Which language a file is written in, by its name and its content; else UnknownFormat."""
+    name = path.rsplit("/", 1)[-1].lower()
+    if name.endswith(".md"):
+        return AKM_MARKDOWN
+    if not name.endswith((".yml", ".yaml")):
+        raise UnknownFormat(f"{path}: a workflow is a .md, .yml or .yaml file")
+    keys = _root_keys(text)
+    if "apiVersion" in keys or not {"on", "jobs"} & keys:
+        return ORUN
+    if name.endswith(".yaml"):
+        raise UnknownFormat(f"{path}: akm reads YAML workflows from .yml files only; rename it to end in .yml")
+    return AKM_GITHUB
+
+
+def compile_source(shown: str, path: str, source: SourceText) -> Compiled:
+    """Compile a file of any language; `shown` names it in diagnostics, `path` is where it lies."""
+    from flowstone.source.file import read_source
+
+    try:
+        language = format_of(path, source.text)
+    except UnknownFormat as error:
+        return Compiled(None, (Diagnostic("unknown-format", error.message),), AKM_GITHUB)
+    placed = msgspec.structs.replace(source, path=path)
+    return compiler_of(language)(shown, placed, lambda nested: read_source(nested, SOURCE_BYTES))
+
+
+def compiler_of(language: str) -> Compiler:
+    """The compiler of a language, imported when it is asked for."""
+    compiler: Compiler = _imported(_COMPILERS[language])
+    return compiler
+
+
+def dialect_of(name: str) -> Dialect:
+    """The dialect of a plan (`Plan.dialect`), imported when it is asked for."""
+    dialect: Dialect = _imported(_DIALECTS[name])()
+    return dialect
+
+
+def _imported(place: tuple[str, str]) -> Any:
+    module, name = place
+    return getattr(import_module(f"flowstone.formats.{module}"), name)
+
+
+def _root_keys(text: str) -> set[str]:
+    """The keys of a block mapping at the root, without reading the file as YAML."""
+    keys = set()
+    for line in text.split("\n"):
+        key, colon, _ = line.partition(":")
+        if colon and key and not key[0].isspace():
+            keys.add(key.strip().strip("\"'"))
+    return keys
+
+
+_COMPILERS = {
+    AKM_MARKDOWN: ("akm_common.compile", "compile_markdown"),
+    AKM_GITHUB: ("akm_common.compile", "compile_github"),
+    ORUN: ("orun.compile", "compile_orun"),
+}
+_DIALECTS = {
+    "akm": ("akm_common.starting", "AkmDialect"),
+    "orun": ("orun.dialect", "OrunDialect"),
+}

@@ -1,0 +1,112 @@
+"""Checks a whole plan, whatever language it came from: bounds, graph and visibility.
+
+`lower` only makes plans that pass; the frozen-plan decoder checks again, since a stored plan may
+have been altered.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from flowstone.plan import bounds
+from flowstone.plan.graph import ancestors, find_cycle
+from flowstone.plan.model import FanOut, Plan, Poll, Retry, Route, Step
+from flowstone.plan.units import AssetTarget, ExecSpec, PromptTarget
+from flowstone.values import canonical_bytes
+
+
+def problems_of(plan: Plan) -> list[str]:
+    """What is wrong with a plan, one sentence each; empty for a sound one."""
+    found = list(_sizes(plan))
+    ids = [step.id for step in plan.steps]
+    found += [f'step id "{name}" is used twice' for name in sorted({n for n in ids if ids.count(n) > 1})]
+    needs = {step.id: step.needs for step in plan.steps}
+    for step in plan.steps:
+        found += [f'step "{step.id}" needs unknown step "{need}"' for need in step.needs if need not in needs]
+        found += [f'step "{step.id}": {text}' for text in _step(step)]
+    if cycle := find_cycle(needs):
+        return [*found, f"the steps form a cycle: {' -> '.join(cycle)}"]
+    return found if found else list(_visibility(plan))
+
+
+def targets_of(plan: Plan) -> tuple[str, ...]:
+    """The steps whose unit freezing has not resolved."""
+    return tuple(s.id for s in plan.steps if s.unit and isinstance(s.unit.spec, (PromptTarget, AssetTarget)))
+
+
+def _sizes(plan: Plan) -> Iterator[str]:
+    counts = (
+        ("steps", len(plan.steps), bounds.STEPS if plan.policies.reuse_units else None),
+        ("params", len(plan.params), bounds.PARAMS if plan.policies.reuse_units else None),
+        ("outputs", len(plan.outputs), bounds.OUTPUTS if plan.policies.reuse_units else None),
+    )
+    for name, count, limit in counts:
+        if limit is not None and count > limit:
+            yield f"{count} {name}, more than {limit}"
+    if not plan.steps:
+        yield "a plan has at least one step"
+    units = plan.budget.max_units
+    if units is not None and not 1 <= units <= bounds.UNITS:
+        yield f"budget.max_units is {units}, not from 1 to {bounds.UNITS}"
+
+
+def _step(step: Step) -> Iterator[str]:
+    if not re.fullmatch(bounds.STEP_ID, step.id):
+        yield "the id has characters that no id may have"
+    if step.gate is not None and not 1 <= step.gate.max_loops <= bounds.MAX_LOOPS:
+        yield f"max_loops is {step.gate.max_loops}, not from 1 to {bounds.MAX_LOOPS}"
+    yield from _action(step)
+    match step.repeat:
+        case Retry(extra=extra) if extra < 0:
+            yield "a retry allowance is not negative"
+        case Poll(interval_ms=interval, timeout_ms=timeout) if interval <= 0 or timeout <= 0:
+            yield "poll interval and timeout are positive"
+        case _:
+            pass
+
+
+def _action(step: Step) -> Iterator[str]:
+    action = step.action
+    if isinstance(action, Route):
+        if not 1 <= len(action.branches) <= bounds.ROUTE_BRANCHES:
+            yield f"{len(action.branches)} branches, not from 1 to {bounds.ROUTE_BRANCHES}"
+        return
+    if isinstance(action, FanOut) and action.width is not None and not 1 <= action.width <= bounds.CONCURRENCY:
+        yield f"width {action.width} is not from 1 to {bounds.CONCURRENCY}"
+    unit = action.unit
+    if unit.timeout_ms is not None and unit.timeout_ms <= 0:
+        yield "a timeout is positive"
+    if unit.has_schema and len(canonical_bytes(unit.schema)) > bounds.SCHEMA_BYTES:
+        yield f"the output schema is larger than {bounds.SCHEMA_BYTES} bytes"
+    if isinstance(unit.spec, ExecSpec) and not unit.spec.argv:
+        yield "a command has at least one argument"
+
+
+def _visibility(plan: Plan) -> Iterator[str]:
+    """What a step reads must come before it."""
+    before = ancestors(plan)
+    known = set(before)
+    for step in plan.steps:
+        for name in reads_of(step):
+            if name not in before[step.id] and name != step.id:
+                yield f'step "{step.id}" reads step "{name}", which does not come before it'
+    for output in plan.outputs:
+        yield from (
+            f'output "{output.name}" reads unknown step "{name}"' for name in output.value.reads if name not in known
+        )
+
+
+def reads_of(step: Step) -> tuple[str, ...]:
+    """The steps that a step's own references and conditions read, outside its unit's texts."""
+    found = [name for reference in step.inputs for name in reference.reads]
+    if step.when is not None:
+        found += step.when.reads
+    match step.action:
+        case FanOut(over=over):
+            found += over.reads
+        case Route(value=value):
+            found += value.reads
+        case _:
+            pass
+    return tuple(found)

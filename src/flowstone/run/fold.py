@@ -1,0 +1,194 @@
+"""fold: an event and the state before it give the state after it. Pure; one function an event."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from typing import assert_never
+
+from flowstone.plan.model import Plan
+from flowstone.run.events import (
+    ENDED,
+    AttemptEnded,
+    AttemptStarted,
+    DriverStarted,
+    Event,
+    Recorded,
+    RunAbandoned,
+    RunClosed,
+    RunInterrupted,
+    RunReopened,
+    RunStatus,
+    Status,
+    StepClosed,
+    StepOpened,
+)
+from flowstone.run.state import Attempt, State, StepState
+
+
+def replay(run_id: str, plan: Plan, recorded: Iterable[Recorded]) -> State:
+    """The state that a whole journal gives."""
+    state = State(run_id, plan)
+    for entry in recorded:
+        fold(state, entry.event)
+    return state
+
+
+def fold(state: State, event: Event) -> None:
+    """Take one event in; the events of a run are folded in sequence, each once."""
+    match event:
+        case AttemptEnded():
+            _attempt_ended(state, event)
+        case AttemptStarted():
+            _attempt_started(state, event)
+        case StepOpened():
+            _step_opened(state, event)
+        case StepClosed():
+            _step_closed(state, event)
+        case DriverStarted():
+            _driver_started(state, event)
+        case RunClosed():
+            _run_closed(state, event)
+        case RunReopened():
+            _run_reopened(state, event)
+        case RunAbandoned():
+            _run_abandoned(state, event)
+        case RunInterrupted():
+            state.interrupted = event.cause
+        case _:
+            assert_never(event)
+    state.seq += 1
+    state.updated_at = event.at
+
+
+def set_retry(state: State, step: StepState, index: int, due: int) -> None:
+    """A unit waits for its next attempt until `due`; derived by the scheduler, never stored."""
+    unit = step.unit(index)
+    unit.status = Status.PENDING
+    unit.retry_at = due
+    heapq.heappush(state.timers, (due, step.place, index))
+
+
+def close_unit(state: State, step: StepState, index: int, *, ok: bool) -> None:
+    """A unit is done with for this execution; derived by the scheduler from its last attempt."""
+    unit = step.unit(index)
+    unit.status = Status.SUCCEEDED if ok else Status.FAILED
+    unit.retry_at = None
+    step.closed += 1
+    step.failures += 0 if ok else 1
+    state.wake(step.place)
+
+
+def _driver_started(state: State, event: DriverStarted) -> None:
+    state.interrupted = None
+    if state.started_at is None:
+        state.started_at = event.at
+    for step in state.order:
+        if step.status is Status.OPEN:
+            _give_up_execution(state, step, event.at)
+    state.running = 0
+    state.timers.clear()
+    state.starved.clear()
+    state.starving.clear()
+
+
+def _give_up_execution(state: State, step: StepState, at: int) -> None:
+    """An execution that a driver left open: what succeeded can be reused, the rest starts again."""
+    for unit in step.units.values():
+        attempt = unit.attempt
+        if attempt is not None and attempt.running:
+            attempt.lost = True
+            attempt.ended_at = at
+            state.dispatched -= 1
+            step.dispatched -= 1
+    step.reset()
+    state.open_steps -= 1
+    state.wake(step.place)
+
+
+def _step_opened(state: State, event: StepOpened) -> None:
+    step = state.steps[event.step]
+    step.status = Status.OPEN
+    step.opened_at = event.at
+    step.count = event.count
+    step.loop = event.loop
+    state.open_steps += 1
+    state.wake(step.place)
+
+
+def _attempt_started(state: State, event: AttemptStarted) -> None:
+    step = state.steps[event.step]
+    unit = step.unit(event.index)
+    key = (event.unit, event.number)
+    before = step.attempts.get(key)
+    unit.attempt = step.attempts[key] = Attempt(
+        event.unit, event.number, event.index, event.hash, event.at, tries=before.tries + 1 if before else 1
+    )
+    unit.status = Status.OPEN
+    unit.retry_at = None
+    if unit.first_at is None:
+        unit.first_at = event.at
+    step.running += 1
+    step.dispatched += 1
+    state.running += 1
+    state.dispatched += 1
+
+
+def _attempt_ended(state: State, event: AttemptEnded) -> None:
+    step = state.steps[event.step]
+    attempt = step.attempts[(event.unit, event.number)]
+    attempt.ended_at = event.at
+    attempt.outcome = event.outcome
+    state.tokens += event.outcome.tokens or 0
+    step.result = event.outcome
+    unit = step.units.get(event.index)
+    if unit is None or unit.attempt is not attempt:
+        return  # the execution that it belonged to is over
+    step.running -= 1
+    state.running -= 1
+    step.queue.append(event.index)
+    state.wake(step.place)
+
+
+def _step_closed(state: State, event: StepClosed) -> None:
+    step = state.steps[event.step]
+    if step.status is Status.OPEN:
+        state.open_steps -= 1
+    if step.status not in ENDED and event.status in ENDED:
+        state.unended -= 1
+    step.status = event.status
+    step.closed_at = event.at
+    step.artifact, step.blob = event.artifact, event.blob
+    step.reason, step.error = event.reason, event.error
+    step.summary, step.detail = event.summary, event.detail
+    if event.status is Status.SKIPPED:
+        step.result = None
+    for place in state.dependents[step.id]:
+        state.wake(place)
+
+
+def _run_closed(state: State, event: RunClosed) -> None:
+    state.status = event.status
+    state.closed_at = event.at if event.status is RunStatus.SUCCEEDED else None
+    state.outputs = event.outputs
+    state.error = event.error
+
+
+def _run_abandoned(state: State, event: RunAbandoned) -> None:
+    state.status = RunStatus.ABANDONED
+    state.closed_at = event.at
+
+
+def _run_reopened(state: State, event: RunReopened) -> None:
+    state.status = RunStatus.ACTIVE
+    state.closed_at = None
+    state.outputs = None
+    state.error = None
+    for step_id in event.steps:
+        step = state.steps[step_id]
+        if step.status in ENDED:
+            state.unended += 1
+        if step.status is Status.OPEN:
+            state.open_steps -= 1
+        step.reset()
+        state.wake(step.place)

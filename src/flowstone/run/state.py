@@ -1,0 +1,206 @@
+"""The state of a run: what `fold` makes of its journal, with the indexes that keep folding cheap.
+
+State is mutable and owned by whoever folds; an event costs the steps that it wakes, never a scan
+of all units. Views read it, the scheduler decides on it, and only `fold` changes it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any
+
+import msgspec
+
+from flowstone.plan.model import FanOut, Plan, Step
+from flowstone.run.events import RunStatus, Status
+from flowstone.run.outcome import Outcome, Reason
+from flowstone.run.record import RunSummary
+
+
+class Attempt(msgspec.Struct):
+    """One attempt of a unit. Times are milliseconds since the epoch.
+
+    `tries` counts how often this attempt number was begun: a resume begins again at 0.
+    """
+
+    unit: str
+    number: int
+    index: int
+    hash: str
+    started_at: int
+    ended_at: int | None = None
+    outcome: Outcome | None = None
+    lost: bool = False
+    tries: int = 1
+
+    @property
+    def running(self) -> bool:
+        return self.ended_at is None and not self.lost
+
+
+class UnitState(msgspec.Struct):
+    """A unit of a step's present execution: its last attempt, and whether it is done with."""
+
+    index: int
+    attempt: Attempt | None = None
+    status: Status = Status.PENDING
+    retry_at: int | None = None
+    first_at: int | None = None
+
+
+class StepState:
+    """A step: its status, its present execution, and every attempt ever made for it."""
+
+    __slots__ = (
+        "artifact", "attempts", "blob", "closed", "closed_at", "count", "detail", "dispatched", "due",
+        "error", "failures", "halt", "loop", "next_index", "opened_at", "opening", "place", "plan", "queue", "reason",
+        "result", "running", "sealed", "status", "summary", "units",
+    )  # fmt: skip
+
+    def __init__(self, place: int, plan: Step) -> None:
+        self.place = place
+        self.plan = plan
+        self.attempts: dict[tuple[str, int], Attempt] = {}
+        self.dispatched = 0
+        self.reset()
+
+    def reset(self) -> None:
+        """Pending again; attempts that were made stay on record."""
+        self.status = Status.PENDING
+        self.artifact: Any = None
+        self.blob: str | None = None
+        self.reason: Reason | None = None
+        self.error: str | None = None
+        self.summary: str | None = None
+        self.detail: Any = None
+        self.result: Outcome | None = None
+        self.opened_at: int | None = None
+        self.closed_at: int | None = None
+        self.loop = 0
+        self.count = 0
+        self.units: dict[int, UnitState] = {}
+        self.next_index = 0
+        self.running = 0
+        self.closed = 0
+        self.failures = 0
+        self.queue: list[int] = []
+        self.due: list[int] = []
+        self.halt: tuple[Reason, str] | None = None
+        self.opening: Any = None
+        self.sealed: Any = None
+
+    @property
+    def id(self) -> str:
+        return self.plan.id
+
+    @property
+    def fans_out(self) -> bool:
+        return isinstance(self.plan.action, FanOut)
+
+    def unit(self, index: int) -> UnitState:
+        found = self.units.get(index)
+        if found is None:
+            found = self.units[index] = UnitState(index)
+        return found
+
+    def final_attempts(self) -> list[Attempt]:
+        """The last attempt of each unit, in item order: what the step's present result rests on."""
+        last: dict[str, Attempt] = {}
+        for attempt in self.attempts.values():
+            known = last.get(attempt.unit)
+            if known is None or (attempt.started_at, attempt.number) >= (known.started_at, known.number):
+                last[attempt.unit] = attempt
+        return sorted(last.values(), key=lambda attempt: attempt.index)
+
+
+class State:
+    """The run so far. `seq` is the number of the last event folded in."""
+
+    def __init__(self, run_id: str, plan: Plan) -> None:
+        self.run_id = run_id
+        self.plan = plan
+        self.seq = 0
+        self.status = RunStatus.ACTIVE
+        self.started_at: int | None = None
+        self.updated_at = 0
+        self.closed_at: int | None = None
+        self.outputs: Any = None
+        self.error: str | None = None
+        self.interrupted: str | None = None
+        self.steps: dict[str, StepState] = {step.id: StepState(place, step) for place, step in enumerate(plan.steps)}
+        self.order: list[StepState] = list(self.steps.values())
+        self.dependents = _dependents(plan)
+        self.unended = len(self.order)
+        self.running = 0
+        self.open_steps = 0
+        self.dispatched = 0
+        self.tokens = 0
+        self.starved: list[int] = []
+        self.starving: set[int] = set()
+        self.agenda: list[int] = list(range(len(self.order)))
+        self.awake: set[int] = set(self.agenda)
+        self.timers: list[tuple[int, int, int]] = []
+
+    def wake(self, place: int) -> None:
+        """Have the scheduler look at a step, the first of the file first."""
+        if place not in self.awake:
+            self.awake.add(place)
+            heapq.heappush(self.agenda, place)
+
+    def starve(self, place: int) -> None:
+        """Remember a step that has units to start and found no free slot."""
+        if place not in self.starving:
+            self.starving.add(place)
+            heapq.heappush(self.starved, place)
+
+    def next_starved(self) -> int:
+        """The first step of the file that waits for a slot; it waits no more."""
+        place = heapq.heappop(self.starved)
+        self.starving.discard(place)
+        return place
+
+    def next_awake(self) -> StepState | None:
+        if not self.agenda:
+            return None
+        place = heapq.heappop(self.agenda)
+        self.awake.discard(place)
+        return self.order[place]
+
+    @property
+    def active(self) -> bool:
+        return self.status is RunStatus.ACTIVE
+
+    @property
+    def current_step(self) -> str | None:
+        """The first step in file order that failed, is held or has not ended; None when all have."""
+        for step in self.order:
+            if step.status in (Status.FAILED, Status.HELD, Status.OPEN, Status.PENDING):
+                return step.id
+        return None
+
+    def running_attempts(self) -> list[tuple[StepState, Attempt]]:
+        return [
+            (step, unit.attempt)
+            for step in self.order
+            if step.running
+            for unit in step.units.values()
+            if unit.attempt is not None and unit.attempt.running
+        ]
+
+    def summary(self) -> RunSummary:
+        """The row that lists show."""
+        return RunSummary(
+            status=self.status,
+            current_step=None if self.status is RunStatus.SUCCEEDED else self.current_step,
+            updated_at=self.updated_at,
+            completed_at=self.closed_at,
+            outputs=self.outputs,
+        )
+
+
+def _dependents(plan: Plan) -> dict[str, tuple[int, ...]]:
+    places: dict[str, list[int]] = {step.id: [] for step in plan.steps}
+    for place, step in enumerate(plan.steps):
+        for need in step.needs:
+            places[need].append(place)
+    return {step_id: tuple(found) for step_id, found in places.items()}

@@ -1,0 +1,105 @@
+"""decide: a plan, a run's state and the time give what to record and what to dispatch next. Pure.
+
+The same function drives a run in this process and inside a durable workflow engine, so it does no
+I/O, reads no clock and draws no random number.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from typing import Any
+
+from flowstone.plan.model import OnFailure
+from flowstone.run.events import ENDED, RunClosed, RunStatus, Status
+from flowstone.run.state import State, StepState
+from flowstone.scheduler.admission import consider
+from flowstone.scheduler.attempts import admit, judge_ended
+from flowstone.scheduler.capacity import free_slots
+from flowstone.scheduler.commands import Decision, Facts, Turn
+from flowstone.scheduler.settle import resolve_outputs, settle
+
+
+def decide(state: State, facts: Facts, now: int, redact: Callable[[Any], Any] = lambda value: value) -> Decision:
+    """Everything that can be decided now, until nothing more follows.
+
+    The events of the answer are folded into `state`; the caller makes them durable before it acts
+    on the dispatches, and gives up the state when that fails. `redact` is applied to artifacts that
+    expressions made, before they are recorded.
+    """
+    turn = Turn(state, facts, now, Decision(), redact)
+    if not state.active:
+        return turn.decision
+    _ring_timers(state, now)
+    _feed_starved(turn)
+    while turn.decision.refusal is None and (step := state.next_awake()) is not None:
+        _advance(turn, step)
+        if not state.agenda:
+            _feed_starved(turn)
+    _close_run(turn)
+    if state.active and state.timers:
+        turn.decision.wake_at = state.timers[0][0]
+    return turn.decision
+
+
+def _advance(turn: Turn, step: StepState) -> None:
+    if step.status is Status.PENDING:
+        consider(turn, step)
+    if step.status is Status.OPEN:
+        judge_ended(turn, step)
+        admit(turn, step)
+        if step.running == 0 and (step.closed == step.count or step.halt is not None):
+            settle(turn, step)
+
+
+def _ring_timers(state: State, now: int) -> None:
+    """Units whose wait is over become ready; a timer of a unit that went on is dropped."""
+    while state.timers and state.timers[0][0] <= now:
+        _, place, index = heapq.heappop(state.timers)
+        step = state.order[place]
+        unit = step.units.get(index)
+        if unit is not None and unit.status is Status.PENDING and unit.retry_at is not None:
+            step.due.append(index)
+            state.wake(place)
+
+
+def _feed_starved(turn: Turn) -> None:
+    """Steps that waited for a free slot are looked at again, as many as there are slots."""
+    state = turn.state
+    free = free_slots(turn)
+    while state.starved and (free is None or free > 0):
+        place = state.next_starved()
+        if state.order[place].status is not Status.OPEN:
+            continue
+        state.wake(place)
+        free = None if free is None else free - 1
+
+
+def _close_run(turn: Turn) -> None:
+    state = turn.state
+    if not state.active or turn.decision.refusal is not None or state.open_steps:
+        return
+    if state.plan.policies.on_failure is OnFailure.HALT:
+        stopped = next((s for s in state.order if s.status in (Status.FAILED, Status.HELD)), None)
+        if stopped is not None:
+            status = RunStatus.FAILED if stopped.status is Status.FAILED else RunStatus.HELD
+            turn.record(RunClosed(turn.now, status, error=stopped.error))
+            return
+    if state.unended:
+        return
+    bad = next((s for s in state.order if _spoils(s)), None)
+    if bad is not None:
+        turn.record(RunClosed(turn.now, RunStatus.FAILED, error=bad.error))
+        return
+    outputs, problem = resolve_outputs(turn)
+    if problem is not None:
+        turn.record(RunClosed(turn.now, RunStatus.FAILED, error=problem))
+        return
+    turn.record(RunClosed(turn.now, RunStatus.SUCCEEDED, outputs=turn.redact(outputs)))
+
+
+def _spoils(step: StepState) -> bool:
+    """Whether a step's end makes the whole run fail."""
+    if step.status is Status.FAILED:
+        return not step.plan.tolerated
+    return step.status in ENDED and step.status is Status.UPSTREAM_FAILED

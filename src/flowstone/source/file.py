@@ -1,0 +1,88 @@
+"""Path or bytes → source text with its digest: where every source enters, before it is read.
+
+Line ends become LF and a byte-order mark is skipped, so that a checkout's line endings never
+change a plan; the digest is that of the raw bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import msgspec
+
+from flowstone.errors import SourceError
+from flowstone.values import sha256_hex
+
+
+class SourceText(msgspec.Struct, frozen=True):
+    """`path` as the user gave it, `digest` 64 hex digits and `size` in bytes, both of the raw bytes."""
+
+    path: str
+    text: str
+    digest: str
+    size: int
+
+
+def read_source(path: str, limit: int) -> SourceText:
+    """Read a regular file of at most `limit` bytes as strict UTF-8; anything else is a SourceError."""
+    try:
+        # Without O_NONBLOCK the opening of a pipe would wait for a writer.
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+    except OSError as error:
+        raise SourceError(f"{path}: {_reason(error)}") from None
+    except ValueError:
+        raise SourceError(f"{path!r} is no file name: it holds a NUL or half a character") from None
+    try:
+        data = _read(handle, path, limit)
+    except OSError as error:
+        raise SourceError(f"{path}: {_reason(error)}") from None
+    finally:
+        os.close(handle)
+    return text_of(data, path)
+
+
+def text_of(data: bytes, path: str) -> SourceText:
+    """The source text of bytes that come from elsewhere; `path` names them in messages."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        message = f"{path}: not UTF-8: byte {error.start} (0x{data[error.start]:02x}) begins no character"
+        raise SourceError(message, hint="save the file as UTF-8") from None
+    if "\0" in text:
+        raise SourceError(f"{path}: not a text file: byte {data.index(0)} is NUL")
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return SourceText(path, text.removeprefix("\ufeff"), sha256_hex(data), len(data))
+
+
+def _read(handle: int, path: str, limit: int) -> bytes:
+    found = os.fstat(handle)
+    if stat.S_ISDIR(found.st_mode):
+        raise SourceError(f"{path}: is a directory, not a file")
+    if not stat.S_ISREG(found.st_mode):
+        raise SourceError(f"{path}: is not a regular file (a pipe, socket or device cannot be a source)")
+    if found.st_size > limit:
+        raise _too_large(path, limit, f"{found.st_size:,}")
+    data = bytearray()
+    while chunk := os.read(handle, min(limit + 1 - len(data), 1 << 20)):
+        data += chunk
+        if len(data) > limit:
+            raise _too_large(path, limit, f"more than {limit:,}")
+    return bytes(data)
+
+
+def _too_large(path: str, limit: int, size: str) -> SourceError:
+    return SourceError(f"{path}: the file has {size} bytes; at most {limit:,} are allowed")
+
+
+def _reason(error: OSError) -> str:
+    match error:
+        case FileNotFoundError():
+            return "no such file"
+        case PermissionError():
+            return "the file cannot be read (permission denied)"
+        case NotADirectoryError():
+            return "no such file (a part of the path is not a directory)"
+        case _:
+            return f"the file cannot be read ({error.strerror or error})"

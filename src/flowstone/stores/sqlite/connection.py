@@ -1,0 +1,226 @@
+"""One connection to the database file: opening it, transactions, and SQLite's errors in words."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+import time
+from types import TracebackType
+from typing import Any
+
+from flowstone.errors import CorruptJournal, StoreError
+from flowstone.stores.files import make_private_folder, storage_error
+from flowstone.stores.sqlite.migrations import VERSION, migrate, version_of
+
+BUSY_MS = 10_000
+"""How long a lock of another process is waited for."""
+
+_CACHED_STATEMENTS = 64
+
+
+class Database:
+    """The connection of one store. It belongs to the thread that opened it."""
+
+    def __init__(self, path: str, *, readonly: bool = False, busy_ms: int = BUSY_MS) -> None:
+        """Open, and create or migrate where needed. Opened `readonly`, a missing file reads as empty."""
+        self.path = path
+        self.readonly = readonly
+        self._busy_ms = busy_ms
+        try:
+            self._connection = self._open_to_read() if readonly else self._open_to_write()
+        except sqlite3.Error as error:
+            raise explain(error, path) from error
+        self.execute = self._connection.execute
+        self.executemany = self._connection.executemany
+
+    def rows(self, statement: str, arguments: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        """All rows of a query outside a transaction."""
+        try:
+            return self.execute(statement, arguments).fetchall()
+        except (sqlite3.Error, UnicodeError) as error:
+            raise explain(error, self.path) from error
+
+    def transaction(self) -> Transaction:
+        """A context that commits as a whole, durably, or leaves no trace."""
+        self.check_writable()
+        return Transaction(self)
+
+    def check_writable(self) -> None:
+        if self.readonly:
+            raise StoreError(f"{self.path}: opened to read only")
+
+    def close(self) -> None:
+        """Close; the last connection folds the write-ahead log into the file.
+
+        Nothing that was committed depends on that, so a failure here loses nothing.
+        """
+        try:
+            self._connection.close()
+        except sqlite3.OperationalError:
+            return
+
+    def _open_to_write(self) -> sqlite3.Connection:
+        if not os.path.exists(self.path):
+            _create_file(self.path)
+        connection = self._connect(self.path, "rw")
+        try:
+            # The one setting that a file does not remember; FULL makes each commit durable.
+            connection.execute("PRAGMA synchronous = FULL")
+            if version_of(connection, self.path) < VERSION:
+                self._use_write_ahead_log(connection)
+                migrate(connection, self.path)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _open_to_read(self) -> sqlite3.Connection:
+        if not os.path.exists(self.path):
+            return self._empty()
+        try:
+            connection = self._connect(self.path, "ro")
+            version = self._checked_version(connection)
+        except sqlite3.OperationalError as error:
+            if _code(error) not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY} or self._has_log():
+                raise
+            # In a read-only folder the log's index cannot be made; without a log none is needed.
+            connection = self._connect(self.path, "ro&immutable=1")
+            version = self._checked_version(connection)
+        if version == VERSION:
+            return connection
+        connection.close()
+        if version == 0:
+            return self._empty()
+        raise StoreError(
+            f"{self.path}: written by an older version (schema {version}, this one needs {VERSION})",
+            hint="start or resume a run once: that brings it up to date",
+        )
+
+    def _checked_version(self, connection: sqlite3.Connection) -> int:
+        try:
+            return version_of(connection, self.path)
+        except BaseException:
+            connection.close()
+            raise
+
+    def _has_log(self) -> bool:
+        try:
+            return os.path.getsize(f"{self.path}-wal") > 0
+        except OSError:
+            return False
+
+    def _empty(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(":memory:", isolation_level=None)
+        migrate(connection, self.path)
+        return connection
+
+    def _connect(self, path: str, mode: str) -> sqlite3.Connection:
+        quoted = os.path.abspath(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+        return sqlite3.connect(
+            f"file:{quoted}?mode={mode}",
+            uri=True,
+            isolation_level=None,
+            timeout=self._busy_ms / 1000,
+            cached_statements=_CACHED_STATEMENTS,
+        )
+
+    def _use_write_ahead_log(self, connection: sqlite3.Connection) -> None:
+        """Set once, before the version: two that create the file may meet here, and SQLite won't wait."""
+        deadline = time.monotonic() + self._busy_ms / 1000
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+                    raise
+                time.sleep(0.005)
+
+
+class Transaction:
+    """`with database.transaction():` – begun for writing at once, so that it never fails half-way."""
+
+    __slots__ = ("_database",)
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def __enter__(self) -> None:
+        try:
+            self._database.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error as error:
+            raise explain(error, self._database.path) from error
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        raised: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if raised is None:
+            try:
+                self._database.execute("COMMIT")
+                return
+            except sqlite3.Error as error:
+                raised = error
+        self._roll_back()
+        if isinstance(raised, (sqlite3.Error, UnicodeError, OverflowError)):
+            raise explain(raised, self._database.path) from raised
+
+    def _roll_back(self) -> None:
+        try:
+            self._database.execute("ROLLBACK")
+        except sqlite3.Error:
+            return  # SQLite has rolled back by itself, as it does when the disk is full
+
+
+def explain(error: Exception, path: str) -> StoreError:
+    """The error that names the file, the cause and what to do."""
+    code = _code(error)
+    if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
+        return CorruptJournal(f"{path}: {error}", hint="restore the file from a backup, or move it away")
+    if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+        return StoreError(
+            f"{path}: stays locked by another process ({error})",
+            code="STATE_DB_CONTENDED",
+            hint="try again once the other process is done",
+        )
+    if isinstance(error, UnicodeError):
+        return StoreError(f"{path}: a text cannot be stored: {error}")
+    cause = _CAUSES.get(code)
+    if cause is None:
+        name = getattr(error, "sqlite_errorname", type(error).__name__)
+        hint = (
+            "the disk may be full or failing: look at it, then resume"
+            if code == sqlite3.SQLITE_IOERR
+            else None
+        )
+        return StoreError(f"{path}: {error} ({name})", hint=hint)
+    return storage_error(OSError(cause, str(error)), path)
+
+
+_CAUSES = {
+    sqlite3.SQLITE_FULL: errno.ENOSPC,
+    sqlite3.SQLITE_READONLY: errno.EACCES,
+    sqlite3.SQLITE_CANTOPEN: errno.EACCES,
+}
+
+
+def _code(error: Exception) -> int:
+    """The primary result code; extended codes carry it in their low byte."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
+
+
+def _create_file(path: str) -> None:
+    """An empty file that only its owner can read: SQLite gives its side files the same mode.
+
+    Never opened when it exists: closing a descriptor would drop the locks of this process on it.
+    """
+    make_private_folder(os.path.dirname(os.path.abspath(path)))
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise storage_error(error, path) from error

@@ -1,0 +1,226 @@
+"""The composition root: settings, stores, catalog and dispatchers, each made when it is first needed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from flowstone.config.environment import cores, variables
+from flowstone.config.paths import Paths, locate
+from flowstone.errors import FreezeError, UnknownRun
+from flowstone.ports.dispatcher import Dispatch, Dispatcher, Workspace
+from flowstone.run.outcome import Outcome
+
+if TYPE_CHECKING:
+    from flowstone.assets.catalog import FileCatalog
+    from flowstone.config.scope import Scope
+    from flowstone.config.settings import Settings
+    from flowstone.drivers.clock import SystemClock
+    from flowstone.plan.units import AnySpec
+    from flowstone.ports.observer import Observer
+    from flowstone.ports.store import Lease, Store
+    from flowstone.redaction import Redactor
+    from flowstone.run.record import RunRow
+    from flowstone.run.state import State
+    from flowstone.stores.directory.store import DirectoryStore
+
+RUNS_FOLDER = ".orun"
+
+
+class Wiring:
+    """Everything that a command may need, for one working folder and one environment."""
+
+    def __init__(self, cwd: str | None = None, env: Mapping[str, str] | None = None) -> None:
+        self.cwd = os.path.abspath(cwd or os.getcwd())
+        self.env: Mapping[str, str] = variables() if env is None else env
+        self._stores: dict[str, Store] = {}
+
+    @cached_property
+    def paths(self) -> Paths:
+        return locate(self.env)
+
+    @cached_property
+    def settings(self) -> Settings:
+        from flowstone.config.settings import load_settings
+
+        return load_settings(self.paths, cores())
+
+    @cached_property
+    def scope(self) -> Scope:
+        from flowstone.config.scope import run_scope
+
+        return run_scope(self.cwd, self.settings.bundle.root)
+
+    @cached_property
+    def catalog(self) -> FileCatalog:
+        from flowstone.assets.catalog import FileCatalog
+
+        return FileCatalog(self.settings.bundles)
+
+    @cached_property
+    def clock(self) -> SystemClock:
+        from flowstone.drivers.clock import SystemClock
+
+        return SystemClock()
+
+    def store_for(self, dialect: str, *, readonly: bool = False) -> Store:
+        """The store that keeps a dialect's runs: one database, or the folder of documented files."""
+        from flowstone.stores.registry import open_store
+
+        name, path = self._location(dialect)
+        key = f"{name}:{path}:{readonly}"
+        if key not in self._stores:
+            self._stores[key] = open_store(name, path, readonly=readonly)
+        return self._stores[key]
+
+    def stores(self, *, readonly: bool = True) -> list[Store]:
+        """Every store that may hold runs of this folder; those that do not exist are left out."""
+        found = []
+        for dialect in DIALECTS:
+            path = self._location(dialect)[1]
+            if os.path.exists(path):
+                found.append(self.store_for(dialect, readonly=readonly))
+        return found
+
+    def store_of(self, run_id: str, *, readonly: bool = False) -> tuple[Store, str]:
+        """The store that holds a run, and the run's full id."""
+        for dialect in DIALECTS:
+            if os.path.exists(self._location(dialect)[1]):
+                store = self.store_for(dialect, readonly=readonly)
+                try:
+                    return store, store.resolve_id(run_id)
+                except UnknownRun:
+                    continue
+        raise UnknownRun(
+            f'Workflow run "{run_id}" not found.', hint="List the runs of this folder with: flowstone list"
+        )
+
+    def workspace(self, row: RunRow) -> Workspace:
+        """Where a run's commands work: in the folder in which it was started, if that still exists."""
+        base = row.record.cwd if os.path.isdir(row.record.cwd) else self.cwd
+        if row.record.dialect not in FOLDER_DIALECTS:
+            return Workspace(base=base, cwd=base)
+        store = self._directory_store(row.record.dialect)
+        return Workspace(
+            base=base,
+            cwd=base,
+            run_folder=store.run_folder(row.record.id),
+            shim_folder=store.shim_folder(row.record.id),
+            provenance=row.record.provenance,
+        )
+
+    def publish(self, state: State, dialect: str, files: Sequence[tuple[str, bytes]]) -> tuple[str, ...]:
+        """Write the documented files of a run; returns warnings."""
+        return self._directory_store(dialect).publish(state.run_id, files)
+
+    def write_shim(self, run_id: str, dialect: str, name: str, argv: Sequence[str]) -> None:
+        self._directory_store(dialect).write_shim(run_id, name, argv)
+
+    def program(self, name: str) -> list[str]:
+        """The words that start one of our own commands as this very program, from any folder."""
+        parts = self.env.get("PYTHONPATH", "").split(os.pathsep)
+        front = [os.path.abspath(part) for part in parts if part]
+        root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        code = (
+            f"import sys; sys.path[:0] = {front!r}; sys.path.append({root!r}); "
+            f"from flowstone.cli.{name}.main import main; main()"
+        )
+        return [sys.executable, "-P", "-c", code]
+
+    def close(self) -> None:
+        for store in self._stores.values():
+            store.close()
+        self._stores.clear()
+
+    def _directory_store(self, dialect: str) -> DirectoryStore:
+        from flowstone.stores.directory.store import DirectoryStore
+
+        store = self.store_for(dialect)
+        assert isinstance(store, DirectoryStore)
+        return store
+
+    def _location(self, dialect: str) -> tuple[str, str]:
+        if dialect in FOLDER_DIALECTS:
+            return "directory", os.path.join(self.cwd, RUNS_FOLDER)
+        return "sqlite", self.paths.database
+
+
+DIALECTS = ("akm", "orun")
+FOLDER_DIALECTS = frozenset({"orun"})
+
+
+class RunWorkshop:
+    """The dispatchers of one run's drive (the Workshop port of `flowstone.drivers.drive`)."""
+
+    def __init__(
+        self,
+        wiring: Wiring,
+        row: RunRow,
+        params: dict[str, Any],
+        connections: dict[str, Any],
+        secrets: Sequence[str],
+        lines: bool,
+    ) -> None:
+        from flowstone.redaction import Redactor
+
+        self.params = params
+        self.connections = connections
+        self._wiring = wiring
+        self._row = row
+        self._redactor: Redactor = Redactor(secrets)
+        self._lines = lines
+        self._made: dict[type, Dispatcher] = {}
+
+    def open(self, lease: Lease, observer: Observer) -> Callable[[AnySpec], Dispatcher]:
+        """Dispatchers by kind of unit, each made at its first use."""
+
+        def dispatcher_of(spec: AnySpec) -> Dispatcher:
+            kind = type(spec)
+            if kind not in self._made:
+                self._made[kind] = self._make(spec, lease, observer)
+            return self._made[kind]
+
+        return dispatcher_of
+
+    def redact(self, value: Any) -> Any:
+        return self._redactor.json(value)
+
+    async def close(self) -> None:
+        for dispatcher in self._made.values():
+            await dispatcher.close()
+
+    def _make(self, spec: AnySpec, lease: Lease, observer: Observer) -> Dispatcher:
+        from flowstone.plan.units import ExecSpec, SleepSpec
+
+        if isinstance(spec, ExecSpec):
+            from flowstone.dispatchers.process.dispatcher import ProcessDispatcher
+
+            return ProcessDispatcher(
+                self._wiring.workspace(self._row),
+                self._wiring.env,
+                self._redactor,
+                lambda ref: self._wiring.catalog.env_values(ref),
+                observer.line if self._lines else None,
+                lease.fd,
+            )
+        if isinstance(spec, SleepSpec):
+            from flowstone.dispatchers.sleep import SleepDispatcher
+
+            return SleepDispatcher()
+        return _Unavailable(spec)
+
+
+class _Unavailable:
+    """Stands for a kind of unit that this version cannot dispatch; starting such a run is refused."""
+
+    def __init__(self, spec: AnySpec) -> None:
+        self._kind = type(spec).__name__
+
+    async def perform(self, dispatch: Dispatch) -> Outcome:
+        raise FreezeError(f'Step "{dispatch.step}" is of a kind that cannot be dispatched: {self._kind}')
+
+    async def close(self) -> None:
+        return None
