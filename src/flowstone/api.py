@@ -107,6 +107,11 @@ class Flowstone:
         shown = os.path.relpath(found.path, self.wiring.cwd)
         return Workflow(found.ref, shown, source, self._compiled(shown, found.path, source))
 
+    def compiled_plan(self, target: str) -> Plan:
+        """The plan of a source without mistakes, before freezing; else CompileError."""
+        plan: Plan = self._sound(self.compile(target)).compiled.plan
+        return plan
+
     def lint(self, targets: Sequence[str]) -> list[tuple[str, tuple[Diagnostic, ...]]]:
         """The diagnostics of each file, sorted by place; a file that cannot be read is one of them."""
         results = []

@@ -7,6 +7,7 @@ waits for `settled`, which yields an `Ending`.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable
 
@@ -31,13 +32,15 @@ class Command(msgspec.Struct, frozen=True):
 class Ending(msgspec.Struct):
     """How a command ended. `status` is its exit code or negated signal, None when not known.
 
-    `not_started` holds errno and subject of a failed spawn. `held` names the streams that someone
-    still held when the grace was over; `leftovers` are processes that could not be ended.
+    `not_started` holds errno and subject of a failed spawn. `aborted` is one that its driver ended.
+    `held` names the streams that someone still held when the grace was over; `leftovers` are
+    processes that could not be ended.
     """
 
     status: int | None = None
     not_started: tuple[int, str] | None = None
     timed_out: bool = False
+    aborted: bool = False
     guard_lost: bool = False
     held: tuple[str, ...] = ()
     leftovers: tuple[int, ...] = ()
@@ -64,7 +67,7 @@ class Attempt:
         self._ending_group = False
         self.ending = Ending()
         self.finished = False
-        self._waiter: asyncio.Future[None] = loop.create_future()
+        self._waiters: list[asyncio.Future[None]] = []
         out, their_out = os.pipe()
         try:
             err, their_err = os.pipe()
@@ -86,7 +89,7 @@ class Attempt:
     async def settled(self) -> Ending:
         """Wait for the end. A cancellation ends the command first and is raised afterwards."""
         try:
-            await self._waiter
+            await self._finish_line()
         except asyncio.CancelledError:
             await self.end()
             raise
@@ -94,13 +97,17 @@ class Attempt:
 
     async def end(self) -> None:
         """Run the ladder to its end, however often the task is cancelled meanwhile."""
+        self.ending.aborted = not self.finished
         self._start_ladder()
         while not self.finished:
-            self._waiter = self._loop.create_future()
-            try:
-                await self._waiter
-            except asyncio.CancelledError:
-                continue
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._finish_line()
+
+    async def _finish_line(self) -> None:
+        if not self.finished:
+            waiter = self._loop.create_future()
+            self._waiters.append(waiter)
+            await waiter
 
     def spawned(self, pid: int) -> None:
         self._pid = pid
@@ -183,8 +190,9 @@ class Attempt:
         self._close(self.out)
         self._close(self.err)
         self._guard.release(self._key)
-        if not self._waiter.done():
-            self._waiter.set_result(None)
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:
