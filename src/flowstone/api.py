@@ -21,6 +21,7 @@ from flowstone.errors import (
     DigestMismatch,
     FreezeError,
     IllegalTransition,
+    InputError,
     NotFound,
     SourceError,
     UnknownRun,
@@ -152,9 +153,9 @@ class Flowstone:
                     hint="Continue it without flags, abandon it, or start another one with --new.",
                 )
             return Started(active, resumed=True)
+        resolved = dialect.resolve(plan, given)
+        dialect.connections(plan, given)
         frozen = self._freeze(workflow)
-        resolved = dialect.resolve(frozen.plan, given)
-        dialect.connections(frozen.plan, given)
         record = self._record(workflow, frozen, dialect, resolved)
         _unchanged(workflow)
         store.create(record, RunSummary(updated_at=record.created_at, current_step=frozen.plan.steps[0].id))
@@ -423,6 +424,16 @@ def is_path(target: str) -> bool:
     return target.endswith(SOURCE_SUFFIXES) or target.startswith((".", "/", "~")) or os.path.isfile(target)
 
 
+def timeout_of(text: str) -> int | None:
+    """Milliseconds of a time limit such as "90s" or "10m", None for "none"; InputError for any other text."""
+    from flowstone.expr.duration import DurationProblem, parse_timeout
+
+    try:
+        return parse_timeout(text)
+    except DurationProblem as error:
+        raise InputError(f"Invalid value for --timeout: {error}") from None
+
+
 def _shims(plan: Plan) -> list[str]:
     """The programs that commands of a plan find in front of their PATH."""
     from flowstone.plan.units import ExecSpec
@@ -445,4 +456,4 @@ def _unchanged(workflow: Workflow) -> None:
         )
 
 
-__all__ = ["Flowstone", "Given", "RunStatus", "RunView", "Started", "Workflow", "is_path"]
+__all__ = ["Flowstone", "Given", "RunStatus", "RunView", "Started", "Workflow", "is_path", "timeout_of"]

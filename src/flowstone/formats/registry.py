@@ -63,7 +63,10 @@ def compile_source(shown: str, path: str, source: SourceText, language: str | No
     """
     from flowstone.source.file import read_source
 
-    language = language or format_of(path, source.text)
+    try:
+        language = language or format_of(path, source.text)
+    except UnknownFormat as error:
+        return Compiled(None, (Diagnostic("unknown-format", error.message),), AKM_GITHUB)
     placed = msgspec.structs.replace(source, path=path)
     return compiler_of(language)(shown, placed, lambda nested: read_source(nested, SOURCE_BYTES))
 

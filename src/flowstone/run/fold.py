@@ -89,6 +89,7 @@ def _driver_started(state: State, event: DriverStarted) -> None:
     state.running = 0
     state.timers.clear()
     state.starved.clear()
+    state.starving.clear()
 
 
 def _give_up_execution(state: State, step: StepState, at: int) -> None:

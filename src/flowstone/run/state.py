@@ -136,6 +136,7 @@ class State:
         self.dispatched = 0
         self.tokens = 0
         self.starved: list[int] = []
+        self.starving: set[int] = set()
         self.agenda: list[int] = list(range(len(self.order)))
         self.awake: set[int] = set(self.agenda)
         self.timers: list[tuple[int, int, int]] = []
@@ -145,6 +146,18 @@ class State:
         if place not in self.awake:
             self.awake.add(place)
             heapq.heappush(self.agenda, place)
+
+    def starve(self, place: int) -> None:
+        """Remember a step that has units to start and found no free slot."""
+        if place not in self.starving:
+            self.starving.add(place)
+            heapq.heappush(self.starved, place)
+
+    def next_starved(self) -> int:
+        """The first step of the file that waits for a slot; it waits no more."""
+        place = heapq.heappop(self.starved)
+        self.starving.discard(place)
+        return place
 
     def next_awake(self) -> StepState | None:
         if not self.agenda:

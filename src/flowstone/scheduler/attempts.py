@@ -6,7 +6,6 @@ here, by its reason.
 
 from __future__ import annotations
 
-import heapq
 from typing import assert_never
 
 from flowstone.plan.bounds import UNITS
@@ -26,7 +25,7 @@ def admit(turn: Turn, step: StepState) -> None:
         free = free_in_step(turn, step)
         if free == 0:
             if starved_by_run(turn):
-                heapq.heappush(turn.state.starved, step.place)
+                turn.state.starve(step.place)
             return
         if not _within_budget(turn, step):
             return

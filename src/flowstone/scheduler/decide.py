@@ -34,6 +34,8 @@ def decide(state: State, facts: Facts, now: int, redact: Callable[[Any], Any] = 
     _feed_starved(turn)
     while turn.decision.refusal is None and (step := state.next_awake()) is not None:
         _advance(turn, step)
+        if not state.agenda:
+            _feed_starved(turn)
     _close_run(turn)
     if state.active and state.timers:
         turn.decision.wake_at = state.timers[0][0]
@@ -66,7 +68,10 @@ def _feed_starved(turn: Turn) -> None:
     state = turn.state
     free = free_slots(turn)
     while state.starved and (free is None or free > 0):
-        state.wake(heapq.heappop(state.starved))
+        place = state.next_starved()
+        if state.order[place].status is not Status.OPEN:
+            continue
+        state.wake(place)
         free = None if free is None else free - 1
 
 

@@ -32,12 +32,12 @@ TICK_S = 0.02
 SOCKET_FD = 3
 LEASE_FD = 4
 
-_RESET = tuple(
-    getattr(signal, name)
-    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGPIPE", "SIGXFSZ", "SIGCHLD")
-    + ("SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGWINCH", "SIGCONT")
-    if hasattr(signal, name)
+_RESET_NAMES = (
+    *("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGPIPE", "SIGXFSZ", "SIGCHLD", "SIGTSTP"),
+    *("SIGTTIN", "SIGTTOU", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGWINCH", "SIGCONT"),
 )
+_RESET = tuple(getattr(signal, name) for name in _RESET_NAMES if hasattr(signal, name))
+"""Signals whose default every command gets back, whatever its driver or the guard ignore."""
 _CLOEXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 _HAS_PROC = os.path.exists("/proc/self/stat")
 _HOLDS_DEAD = hasattr(os, "waitid")
@@ -80,7 +80,7 @@ class Server:
     def run(self) -> None:
         while self.commands or not self.driver_gone:
             ending = any(c.signal is not None for c in self.commands.values())
-            sources = [self.wake] if self.driver_gone else [self.sock, self.wake]
+            sources: list[Any] = [self.wake] if self.driver_gone else [self.sock, self.wake]
             ready = select.select(sources, (), (), TICK_S if ending else None)[0]
             if self.sock in ready:
                 self.receive()
@@ -419,9 +419,11 @@ def _receive(sock: socket.socket) -> tuple[bytes, list[int]]:
 def main() -> None:
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"):
         signal.signal(getattr(signal, name), signal.SIG_IGN)
-    os.set_inheritable(SOCKET_FD, False)
-    if "lease" in sys.argv[1:]:
-        os.set_inheritable(LEASE_FD, False)
+    kept = (SOCKET_FD, LEASE_FD) if "lease" in sys.argv[1:] else (SOCKET_FD,)
+    for fd in kept:
+        os.set_inheritable(fd, False)
+    # Descriptors that the driver's own parent let it inherit are none of the commands' business.
+    os.closerange(kept[-1] + 1, max(os.sysconf("SC_OPEN_MAX"), 1024))
     server = Server(socket.socket(fileno=SOCKET_FD))
     try:
         server.run()

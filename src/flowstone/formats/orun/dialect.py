@@ -18,7 +18,12 @@ from flowstone.run.state import State, StepState
 from flowstone.values import Json, canonical_json, pretty_json
 
 CONNECTION_FIELDS = {"http.bearer": ("bearerToken", "token")}
-_WORDS = {Status.UPSTREAM_FAILED.value: "blocked", Status.OPEN.value: "running"}
+_WORDS = {
+    Status.OPEN.value: "running",
+    Status.UPSTREAM_FAILED.value: "blocked",
+    Status.HELD.value: "blocked",
+    Status.CANCELLED.value: "failed",
+}
 
 
 class OrunDialect:
