@@ -30,7 +30,7 @@ class Progress:
 
             self.observer = LiveView(self._stream, word, self._terminal)
         else:
-            self.observer = PlainLines(self._stream, word, self._terminal)
+            self.observer = PlainLines(self._stream, word)
 
     def close(self) -> None:
         if self.observer is not None:

@@ -64,11 +64,11 @@ def _drive(flow: Flowstone, run_id: str, given: Given, max_parallel: int | None,
 
 
 def _tell_end(file: str, report: DriveReport) -> int:
-    from flowstone.cli.render.lines import orun_end
+    from flowstone.views.progress import orun_end
 
     state = report.state
     word = {"active": "interrupted"}
-    say("".join(f"{line}\n" for line in orun_end(file, state, lambda status: word.get(status, status))))
+    say("".join(f"{neutral(line)}\n" for line in orun_end(file, state, lambda status: word.get(status, status))))
     if report.end.halt == "interrupted":
         say(f"✕ workflow interrupted (--resume {state.run_id} goes on with it)\n", sys.stderr)
     elif state.status != "succeeded":
