@@ -1,7 +1,8 @@
 """Free slots: each unit that runs takes a token from every limit that it is under.
 
 A plan that froze a width for its steps is narrowed by the machine that it runs on; any other one
-by the width of its run: its own, else the caller's, else `DEFAULT_RUN_WIDTH`. A unit that waits for its next attempt holds none.
+by the width of its run: its own, else the caller's, else `DEFAULT_RUN_WIDTH`. A unit that waits for its next
+attempt holds none.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 from flowstone.plan.model import FanOut
 from flowstone.run.state import StepState
 from flowstone.scheduler.commands import Turn
-
 
 DEFAULT_RUN_WIDTH = 4
 
