@@ -89,7 +89,6 @@ def _driver_started(state: State, event: DriverStarted) -> None:
             _give_up_execution(state, step, event.at)
     state.timers.clear()
     state.starved.clear()
-    state.starving.clear()
 
 
 def _give_up_execution(state: State, step: StepState, at: int) -> None:

@@ -177,18 +177,6 @@ class State:
         """Have the scheduler look at a step."""
         self.agenda.add(place)
 
-    def starve(self, place: int) -> None:
-        """Remember a step that has units to start and found no free slot."""
-        if place not in self.starving:
-            self.starving.add(place)
-            heapq.heappush(self.starved, place)
-
-    def next_starved(self) -> int:
-        """The first step of the file that waits for a slot; it waits no more."""
-        place = heapq.heappop(self.starved)
-        self.starving.discard(place)
-        return place
-
     def next_awake(self) -> StepState | None:
         place = self.agenda.take()
         return None if place is None else self.order[place]

@@ -32,8 +32,6 @@ def decide(state: State, facts: Facts, now: int, redact: Callable[[Any], Any] = 
         return turn.decision
     while turn.decision.refusal is None and (step := _next(turn)) is not None:
         _advance(turn, step)
-        if not state.agenda:
-            _feed_starved(turn)
     _close_run(turn)
     if state.active and state.timers:
         turn.decision.wake_at = state.timers[0][0]
