@@ -201,6 +201,13 @@ class TestStart:
         assert outcome.reason is Reason.SPAWN_FAILED
         assert 'argument 1 of "echo" holds a NUL' in (outcome.error or "")
 
+    @pytest.mark.parametrize("rule", list(CwdRule))
+    @pytest.mark.parametrize("cwd", ["a\0b", "a\ud800b"])
+    def test_a_folder_that_no_system_can_name(self, bench: Bench, cwd: str, rule: CwdRule) -> None:
+        outcome = bench.perform("true", spec={"cwd": cwd, "cwd_rule": rule})
+        assert outcome.reason is Reason.SPAWN_FAILED
+        assert "the working directory holds" in (outcome.error or "")
+
     def test_too_large_for_the_system(self, bench: Bench) -> None:
         outcome = bench.perform("true", "x" * 200_000)
         assert outcome.reason is Reason.SPAWN_FAILED
