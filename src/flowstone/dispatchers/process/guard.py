@@ -125,9 +125,7 @@ class Server:
             case ("release", key):
                 self.release(key)
 
-    def spawn(
-        self, key: int, argv: list[bytes], env: dict[bytes, bytes], cwd: bytes, marks: tuple[bytes, ...]
-    ) -> None:
+    def spawn(self, key: int, argv: list[bytes], env: dict[bytes, bytes], cwd: bytes, marks: tuple[bytes, ...]) -> None:
         out, err = self.fds.pop(0), self.fds.pop(0)
         try:
             pid = launch(argv, env, cwd, out, err)

@@ -25,9 +25,7 @@ class TestTimeout:
     def test_output_is_kept_and_the_reason_is_timeout(self, bench: Bench) -> None:
         outcome = bench.sh("echo partial; exec sleep 20", timeout_ms=300)
         assert outcome.reason is Reason.TIMEOUT
-        assert 'exec unit "a:solo" ran "sh" (2 arguments) and it timed out after 300ms.' in (
-            outcome.error or ""
-        )
+        assert 'exec unit "a:solo" ran "sh" (2 arguments) and it timed out after 300ms.' in (outcome.error or "")
         assert "partial" in (outcome.diagnostic or "")
 
     def test_a_step_has_its_own_wording(self, bench: Bench) -> None:
@@ -50,9 +48,7 @@ class TestTimeout:
 
     @pytest.mark.usefixtures("short_ladder")
     def test_a_child_that_ignores_it_after_its_leader_obeyed(self, bench: Bench) -> None:
-        script = (
-            "sh -c 'trap \"\" TERM; echo $$ > pids; while :; do sleep 0.1; done' >/dev/null 2>&1 & sleep 30"
-        )
+        script = "sh -c 'trap \"\" TERM; echo $$ > pids; while :; do sleep 0.1; done' >/dev/null 2>&1 & sleep 30"
         assert bench.sh(script, timeout_ms=300).reason is Reason.TIMEOUT
         assert gone(bench.pids(), within=0.5)
 
@@ -279,8 +275,7 @@ class TestMany:
 
         async def work(dispatcher) -> list[Outcome]:
             dispatches = [
-                bench.dispatch("sh", "-c", "echo ${#AKM_INPUTS}", spec=AKM, context=context)
-                for _ in range(100)
+                bench.dispatch("sh", "-c", "echo ${#AKM_INPUTS}", spec=AKM, context=context) for _ in range(100)
             ]
             return await asyncio.gather(*map(dispatcher.perform, dispatches))
 
