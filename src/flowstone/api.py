@@ -365,7 +365,10 @@ class Flowstone:
         from flowstone.run.record import RunRow as Row
 
         dialect = self.dialect(row.record.dialect)
-        resolved = dialect.resume(state.plan, given, row.record.params or {})
+        if state.seq == 0 and (given.texts or given.values):
+            resolved = dialect.resolve(state.plan, given)
+        else:
+            resolved = dialect.resume(state.plan, given, row.record.params or {})
         connections = dialect.connections(state.plan, given)
         secrets = [*resolved.secrets, *(v for fields in given.connections.values() for v in fields.values())]
         assert isinstance(row, Row)

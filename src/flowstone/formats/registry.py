@@ -104,6 +104,6 @@ _COMPILERS = {
     ORUN: ("orun.compile", "compile_orun"),
 }
 _DIALECTS = {
-    "akm": ("akm_common.starting", "AkmDialect"),
+    "akm": ("akm_common.dialect", "AkmDialect"),
     "orun": ("orun.dialect", "OrunDialect"),
 }

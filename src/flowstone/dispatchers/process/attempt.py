@@ -20,7 +20,7 @@ LADDER_S = 2.0
 """Seconds between TERM and KILL for a command that is over its time or cancelled."""
 
 
-UNWATCHED_S = 0.005
+UNWATCHED_S = 0.004
 """Seconds that a command runs before its streams are watched: most of the driver's cost of a short
 command would be watching, and what it printed can be read when it ends."""
 
