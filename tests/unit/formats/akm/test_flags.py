@@ -108,9 +108,7 @@ def test_all_violations_are_listed() -> None:
     params = [_param("s", {"type": "string", "maxLength": 2}), _param("n", {"type": "integer", "minimum": 5})]
     with pytest.raises(InputError) as refused:
         check_params(params, {"s": "abc", "n": 1})
-    assert refused.value.message.startswith(
-        "Workflow parameter flags do not satisfy the workflow's declared schemas:"
-    )
+    assert refused.value.message.startswith("Workflow parameter flags do not satisfy the workflow's declared schemas:")
     assert "params.s" in refused.value.message
     assert "params.n" in refused.value.message
 

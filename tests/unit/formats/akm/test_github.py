@@ -145,13 +145,29 @@ def test_the_head_is_refused(head: str, code: str) -> None:
     ("jobs", "code", "usage"),
     [
         ("{}", "multi-job-unsupported", "COMPOSITION_INVALID"),
-        ("{ a: { runs-on: [self-hosted], steps: [{ id: a, run: x }] }, b: {} }", "multi-job-unsupported", "COMPOSITION_INVALID"),
-        ("{ a: { needs: [b], runs-on: [self-hosted], steps: [{ id: a, run: x }] } }", "multi-job-unsupported", "COMPOSITION_INVALID"),
-        ("{ a: { runs-on: self-hosted, steps: [{ id: a, run: x }] } }", "unsupported-runner", "WORKFLOW_SOURCE_INVALID"),
+        (
+            "{ a: { runs-on: [self-hosted], steps: [{ id: a, run: x }] }, b: {} }",
+            "multi-job-unsupported",
+            "COMPOSITION_INVALID",
+        ),
+        (
+            "{ a: { needs: [b], runs-on: [self-hosted], steps: [{ id: a, run: x }] } }",
+            "multi-job-unsupported",
+            "COMPOSITION_INVALID",
+        ),
+        (
+            "{ a: { runs-on: self-hosted, steps: [{ id: a, run: x }] } }",
+            "unsupported-runner",
+            "WORKFLOW_SOURCE_INVALID",
+        ),
         ("{ a: { runs-on: [self-hosted], steps: [] } }", "sequence-required", "WORKFLOW_SOURCE_INVALID"),
         ("{ a: { runs-on: [self-hosted] } }", "missing-key", "WORKFLOW_SOURCE_INVALID"),
         ("{ 1a: { runs-on: [self-hosted], steps: [{ id: a, run: x }] } }", "invalid-job-id", "WORKFLOW_SOURCE_INVALID"),
-        ("{ a: { strategy: {}, runs-on: [self-hosted], steps: [{ id: a, run: x }] } }", "unknown-key", "WORKFLOW_SOURCE_INVALID"),
+        (
+            "{ a: { strategy: {}, runs-on: [self-hosted], steps: [{ id: a, run: x }] } }",
+            "unknown-key",
+            "WORKFLOW_SOURCE_INVALID",
+        ),
     ],
 )
 def test_jobs_are_refused(jobs: str, code: str, usage: str) -> None:

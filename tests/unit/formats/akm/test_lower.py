@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flowstone.formats.akm_common.lower import ALLOWLIST
-from flowstone.plan.model import FanOut, OnError, OnFailure, Once, Reducer, Retry, Route, Trigger
+from flowstone.plan.model import FanOut, Once, OnError, OnFailure, Reducer, Retry, Route, Trigger
 from flowstone.plan.units import EnvRef, ExecSpec, PassEnv, PromptTarget
 from tests.unit.formats.akm.compiling import markdown, plan_of
 

@@ -31,7 +31,10 @@ def test_headings_must_be_step_ids() -> None:
 
 
 def test_a_section_needs_instructions_beside_its_rubric() -> None:
-    assert errors(markdown(STEPS, "## a\n\n### gate\n\nx\n\n## b\n\n \n")) == [("section-empty", 7), ("section-empty", 13)]
+    assert errors(markdown(STEPS, "## a\n\n### gate\n\nx\n\n## b\n\n \n")) == [
+        ("section-empty", 7),
+        ("section-empty", 13),
+    ]
 
 
 def test_one_gate_a_section() -> None:
@@ -45,7 +48,9 @@ def test_the_title_has_no_workflow_prefix() -> None:
 
 
 def test_a_route_step_needs_no_section() -> None:
-    front = "params: { v: {} }\nsteps:\n  - id: r\n    route: { input: params.v, when: [{ match: x, step: a }] }\n  - id: a"
+    front = (
+        "params: { v: {} }\nsteps:\n  - id: r\n    route: { input: params.v, when: [{ match: x, step: a }] }\n  - id: a"
+    )
     plan = plan_of(markdown(front))
     assert plan.steps[0].instructions is None
     assert plan.steps[1].selected_by == ("r",)

@@ -169,9 +169,11 @@ def test_a_step_is_checked(step: str, code: str) -> None:
 
 
 def test_a_wrong_id_has_no_follow_ups() -> None:
-    front = "steps:\n  - id: a.b\n  - id: c\n    inputs: [steps.x.output]"
-    found = markdown(front, "## a.b\n\nx\n\n## c\n\ny\n")
-    assert codes(found) == ["step-id-invalid"]
+    front = "steps:\n  - id: 1a\n  - id: c\n    inputs: [steps.1a.output]"
+    found = markdown(front.replace("steps.1a", "steps.a"), "## 1a\n\nx\n\n## c\n\ny\n")
+    assert codes(found) == ["step-id-invalid", "input-unknown-step"]
+    found = markdown("steps:\n  - unit: {}\n  - id: c\n    inputs: [steps.a.output]", "## a\n\nx\n\n## c\n\ny\n")
+    assert codes(found) == ["step-id-missing"]
 
 
 def test_an_id_must_be_text() -> None:
@@ -224,7 +226,9 @@ def test_routes_lead_forward(route: str, code: str) -> None:
 
 
 def test_a_match_that_repeats_names_the_line_of_the_first() -> None:
-    found = markdown(ROUTES.format("when: [{ match: true, step: a }, { match: 'true', step: a }]"), "## z\nz\n## a\na\n")
+    found = markdown(
+        ROUTES.format("when: [{ match: true, step: a }, { match: 'true', step: a }]"), "## z\nz\n## a\na\n"
+    )
     assert "line 5" in found.diagnostics[0].message
 
 

@@ -121,6 +121,13 @@ def test_bounds() -> None:
     with pytest.raises(SourceError, match="nodes"):
         decode(b"[" + b"1," * 50_001 + b"1]")
     with pytest.raises(SourceError, match="levels deep"):
-        decode(b"[" * 80 + b"]" * 80)
+        decode(b"[" * 140 + b"]" * 140)
     with pytest.raises(SourceError, match="not valid"):
         decode(b'{"name": "\\ud800"}')
+
+
+@pytest.mark.parametrize("inner", ["items: {", "properties: { z: {"])
+def test_what_lints_clean_can_be_decoded(inner: str) -> None:
+    schema = f"{{ {inner * 60} type: string {'}' * (60 * inner.count('{'))} }}"
+    document = _document(f"---\nsteps:\n  - id: a\n    unit: {{ output: {schema} }}\n---\n\n## a\n\nDo a.\n")
+    assert encode(decode(encode(document))) == encode(document)
