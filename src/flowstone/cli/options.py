@@ -6,18 +6,17 @@ the target, have the declared names exactly, and show in help and completion.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import click
 from click.shell_completion import CompletionItem
 
 from flowstone.cli.exit_codes import OK
 from flowstone.errors import InputError, UsageError
-from flowstone.values import Json
 
-FLAG_NAME = re.compile(r"--(?P<name>[^=\s]+)(?:=(?P<value>.*))?", re.S)
+if TYPE_CHECKING:
+    from flowstone.values import Json
 
 
 class DeclaredFlag(NamedTuple):
@@ -83,14 +82,13 @@ class FileFlags(click.Command):
         words = list(args)
         while words:
             word = words.pop(0)
-            name = word.partition("=")[0]
-            match = FLAG_NAME.fullmatch(word)
+            name, equals, value = word.partition("=")
             if name in options:
                 own.append(word)
-                if "=" not in word and not options[name].is_flag and words:
+                if not equals and not options[name].is_flag and words:
                     own.append(words.pop(0))
-            elif match is not None and target is not None:
-                given.append((match["name"], _value(match, words, options)))
+            elif target is not None and name.startswith("--") and len(name) > len("--"):
+                given.append((name[2:], value if equals else _next_value(words, options)))
             else:
                 target = word if target is None and not word.startswith("-") else target
                 own.append(word)
@@ -164,10 +162,8 @@ def _names(option: click.Option) -> list[str]:
     return [*option.opts, *option.secondary_opts]
 
 
-def _value(match: re.Match[str], words: list[str], own: Mapping[str, click.Option]) -> str | None:
-    """The value of a flag: behind its `=`, else the next word unless that is a flag itself."""
-    if match["value"] is not None:
-        return match["value"]
+def _next_value(words: list[str], own: Mapping[str, click.Option]) -> str | None:
+    """The word behind a flag is its value, unless it is a flag itself."""
     if words and not words[0].startswith("--") and words[0] not in own:
         return words.pop(0)
     return None

@@ -56,11 +56,17 @@ def format_of(path: str, text: str) -> str:
     return AKM_GITHUB
 
 
-def compile_source(shown: str, path: str, source: SourceText) -> Compiled:
-    """Compile a file of any language; `shown` names it in diagnostics, `path` is where it lies."""
+def compile_source(shown: str, path: str, source: SourceText, language: str | None = None) -> Compiled:
+    """Compile a file of any language, or of `language` whatever it looks like.
+
+    `shown` names it in diagnostics, `path` is where it lies.
+    """
     from flowstone.source.file import read_source
 
-    language = format_of(path, source.text)
+    try:
+        language = language or format_of(path, source.text)
+    except UnknownFormat as error:
+        return Compiled(None, (Diagnostic("unknown-format", error.message),), AKM_GITHUB)
     placed = msgspec.structs.replace(source, path=path)
     return compiler_of(language)(shown, placed, lambda nested: read_source(nested, SOURCE_BYTES))
 

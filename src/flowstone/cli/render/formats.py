@@ -10,11 +10,13 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from flowstone.cli.render.terminal import neutral, say
 from flowstone.errors import UsageError
-from flowstone.values import Json, pretty_json
+
+if TYPE_CHECKING:
+    from flowstone.values import Json
 
 
 class Format(StrEnum):
@@ -47,7 +49,7 @@ class Output(NamedTuple):
             say(f"warning: {neutral(text)}\n", sys.stderr)
 
 
-Envelope: TypeAlias = dict[str, Json]
+Envelope: TypeAlias = dict[str, Any]
 Writer: TypeAlias = Callable[[Envelope], str]
 BULKY = frozenset({"instructions", "evidence", "completionCriteria", "content", "diagnostic", "plan"})
 """Fields of steps and units that `--detail brief` leaves out."""
@@ -97,6 +99,8 @@ def without(value: Json, names: frozenset[str]) -> Json:
 
 
 def as_json(envelope: Envelope) -> str:
+    from flowstone.values import pretty_json
+
     return _safe(pretty_json(envelope))
 
 

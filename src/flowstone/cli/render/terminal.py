@@ -7,24 +7,16 @@ cursor, change colours or turn the direction of the text.
 from __future__ import annotations
 
 import os
-import re
 import sys
-from enum import StrEnum
 from typing import NamedTuple, TextIO
 
 from flowstone.errors import FlowstoneError
 
-_UNTRUSTED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 DEFAULT_WIDTH = 80
 
 
-class Colour(StrEnum):
-    GREEN = "32"
-    RED = "31"
-    YELLOW = "33"
-    CYAN = "36"
-    DIM = "2"
-    BOLD = "1"
+GREEN, RED, YELLOW, CYAN, DIM, BOLD = "32", "31", "33", "36", "2", "1"
+"""Codes that `Terminal.paint` takes."""
 
 
 class Terminal(NamedTuple):
@@ -34,8 +26,8 @@ class Terminal(NamedTuple):
     colour: bool
     width: int
 
-    def paint(self, text: str, colour: Colour) -> str:
-        return f"\x1b[{colour.value}m{text}\x1b[0m" if self.colour and text else text
+    def paint(self, text: str, colour: str) -> str:
+        return f"\x1b[{colour}m{text}\x1b[0m" if self.colour and text else text
 
 
 def terminal_of(stream: TextIO) -> Terminal:
@@ -53,7 +45,9 @@ def terminal_of(stream: TextIO) -> Terminal:
 
 def neutral(text: str) -> str:
     """`text` with control and direction characters spelt out; line feeds and tabs stay."""
-    return _UNTRUSTED.sub(_spell, text)
+    if text.isprintable():
+        return text
+    return "".join(char if _harmless(char) else _spell(ord(char)) for char in text)
 
 
 def one_line(text: str) -> str:
@@ -88,9 +82,17 @@ def _encodable(text: str, encoding: str | None) -> str:
     return text.encode(known, "backslashreplace").decode(known)
 
 
-def _spell(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+def _harmless(char: str) -> bool:
+    """Printable, a line feed, a tab, or a blank of another script."""
+    import unicodedata
+
+    return char.isprintable() or char in "\n\t" or unicodedata.category(char) in ("Zs", "Co", "Cn")
+
+
+def _spell(code: int) -> str:
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _width(stream: TextIO) -> int:
