@@ -56,11 +56,17 @@ def format_of(path: str, text: str) -> str:
     return AKM_GITHUB
 
 
-def compile_source(shown: str, path: str, source: SourceText) -> Compiled:
-    """Compile a file of any language; `shown` names it in diagnostics, `path` is where it lies."""
+def compile_source(shown: str, path: str, source: SourceText, language: str | None = None) -> Compiled:
+    """Compile a file of any language, or of `language` whatever it looks like.
+
+    `shown` names it in diagnostics, `path` is where it lies.
+    """
     from flowstone.source.file import read_source
 
-    language = format_of(path, source.text)
+    try:
+        language = language or format_of(path, source.text)
+    except UnknownFormat as error:
+        return Compiled(None, (Diagnostic("unknown-format", error.message),), AKM_GITHUB)
     placed = msgspec.structs.replace(source, path=path)
     return compiler_of(language)(shown, placed, lambda nested: read_source(nested, SOURCE_BYTES))
 
@@ -80,31 +86,6 @@ def dialect_of(name: str) -> Dialect:
 def _imported(place: tuple[str, str]) -> Any:
     module, name = place
     return getattr(import_module(f"flowstone.formats.{module}"), name)
-
-
-def compile_source(shown: str, path: str, source: SourceText) -> Compiled:
-    """Compile a file: `shown` is its name for people, `path` where files that it names are found."""
-    from flowstone.plan.bounds import SOURCE_BYTES
-    from flowstone.source.file import read_source
-
-    try:
-        language = format_of(path, source.text)
-    except UnknownFormat as error:
-        return Compiled(None, (Diagnostic("unknown-format", str(error)),), AKM_GITHUB)
-    return compiler_of(language)(path, source, lambda name: read_source(name, SOURCE_BYTES))
-
-
-def dialect_of(name: str) -> Dialect:
-    """The dialect of a plan, by `Plan.dialect`."""
-    if name == "akm":
-        from flowstone.formats.akm_common.starting import AkmDialect
-
-        return AkmDialect()
-    if name == "orun":
-        from flowstone.formats.orun.starting import OrunDialect
-
-        return OrunDialect()
-    raise UnknownFormat(f'there is no dialect "{name}"')
 
 
 def _root_keys(text: str) -> set[str]:

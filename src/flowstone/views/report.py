@@ -34,11 +34,11 @@ from flowstone.views.timeline_svg import timeline_svg
 
 TEXT_CHARS = 20_000
 """Characters that one text shows of itself."""
-PAGE_CHARS = 1_200_000
-"""Characters that all texts of a page may take together."""
-UNIT_ROWS = 1_500
+PAGE_BYTES = 1_000_000
+"""Bytes that all texts of a page may take together, as they stand in it."""
+UNIT_ROWS = 1_200
 """Unit rows of a page, the failed ones of each step first."""
-BARS = 4_000
+BARS = 2_500
 """Bars of the whole timeline."""
 SCRUB = 2_000_000
 """Characters of one text that are looked at: its end."""
@@ -73,18 +73,19 @@ class _Page:
 
     def __init__(self, word: Callable[[str], str]) -> None:
         self.word = word
-        self.left = PAGE_CHARS
+        self.left = PAGE_BYTES
         self.rows = UNIT_ROWS
 
     def text(self, text: str, kind: str = "") -> str:
         """A block of text: its end, within the allowances, with its full size when it was cut."""
         seen = tail(text, SCRUB)
         shown = tail(plain_text(seen.text), max(200, min(TEXT_CHARS, self.left)))
-        self.left -= len(shown.text)
+        body = escape(shown.text)
+        self.left -= len(body.encode("utf-8", "replace"))
         note = ""
         if shown.cut or seen.cut:
             note = f'<p class="dim">The last {spell_size(len(shown.text))} of {spell_size(len(text))} characters.</p>'
-        return f'{note}<pre class="{kind}">{escape(shown.text)}</pre>'
+        return f'{note}<pre class="{kind}">{body}</pre>'
 
     def value(self, value: Any) -> str:
         return self.text(value if isinstance(value, str) else pretty_json(value))

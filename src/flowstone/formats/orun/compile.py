@@ -19,7 +19,8 @@ def compile_orun(path: str, source: SourceText, load: Callable[[str], SourceText
     """Compile an orun workflow and check the files that it nests.
 
     `path` is what diagnostics call the file; nested paths start from the folder of `source.path`,
-    and `load` reads such a file or raises SourceError. All that is wrong is reported, sorted by place; the plan is None if anything is.
+    and `load` reads such a file or raises SourceError. All that is wrong is reported, sorted by
+    place; the plan is None if anything is.
     """
     report = Report()
     digest = f"sha256:{source.digest}"

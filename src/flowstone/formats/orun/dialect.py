@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 from flowstone.errors import InputError
@@ -18,7 +18,12 @@ from flowstone.run.state import State, StepState
 from flowstone.values import Json, canonical_json, pretty_json
 
 CONNECTION_FIELDS = {"http.bearer": ("bearerToken", "token")}
-_WORDS = {Status.UPSTREAM_FAILED.value: "blocked", Status.OPEN.value: "running"}
+_WORDS = {
+    Status.OPEN.value: "running",
+    Status.UPSTREAM_FAILED.value: "blocked",
+    Status.HELD.value: "blocked",
+    Status.CANCELLED.value: "failed",
+}
 
 
 class OrunDialect:
@@ -153,7 +158,7 @@ def _result(state: State) -> dict[str, Json]:
 
 
 def _rfc3339(milliseconds: int) -> str:
-    moment = datetime.fromtimestamp(milliseconds // 1000, timezone.utc)
+    moment = datetime.fromtimestamp(milliseconds // 1000, UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{milliseconds % 1000:03d}Z"
 
 
