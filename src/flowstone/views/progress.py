@@ -87,7 +87,8 @@ def step_line(step: StepState, word: Word, now: int | None = None) -> StepLine:
 
 def run_took_ms(state: State) -> int:
     """How long a run has taken, up to its last event."""
-    return (state.closed_at or state.updated_at) - (state.started_at or state.updated_at)
+    end = state.updated_at if state.closed_at is None else state.closed_at
+    return 0 if state.started_at is None else end - state.started_at
 
 
 def units_text(step: StepState) -> str:
