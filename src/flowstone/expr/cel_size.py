@@ -148,31 +148,7 @@ def _times(bound: Bound, factor: int) -> Bound:
     return {name: times * factor for name, times in bound.items()}
 
 
-_SMALL = frozenset(
-    [
-        "_==_",
-        "_!=_",
-        "_<_",
-        "_<=_",
-        "_>_",
-        "_>=_",
-        "_&&_",
-        "_||_",
-        "!_",
-        "@in",
-        "@not_strictly_false",
-        "size",
-        "contains",
-        "startsWith",
-        "endsWith",
-        "matches",
-        "indexOf",
-        "lastIndexOf",
-        "int",
-        "uint",
-        "double",
-        "bool",
-        "charAt",
-    ]
-)
+_COMPARISONS = ("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_", "_&&_", "_||_", "!_", "@in", "@not_strictly_false")
+_TESTS = ("contains", "startsWith", "endsWith", "matches", "size", "indexOf", "lastIndexOf", "charAt")
+_SMALL = frozenset((*_COMPARISONS, *_TESTS, "int", "uint", "double", "bool"))
 _MULTIPLIERS = frozenset({"replace", "join", "format"})
