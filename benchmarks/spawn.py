@@ -1,4 +1,4 @@
-"""Compares 1,000 runs of `true` through the process dispatcher with `xargs -P`, at widths 4 and 16.
+"""Compares runs of `true` through the process dispatcher with `xargs -P`, at several widths.
 
 Prints wall-clock times, their ratio (medians of the rounds) and the driver's own CPU per command.
 """
@@ -17,45 +17,46 @@ from flowstone.plan.units import ExecSpec
 from flowstone.ports.dispatcher import Dispatch, Workspace
 from flowstone.redaction import Redactor
 
-COMMANDS = 1_000
+WORK = ((1, 200), (4, 1_000), (16, 1_000))
 ROUNDS = 5
 
 
 def main() -> None:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
-    for width in (4, 16):
+    for width, commands in WORK:
         xargs, ours, cpu = [], [], []
         for _ in range(rounds):
-            xargs.append(with_xargs(width))
-            wall, used = asyncio.run(with_dispatcher(width))
+            xargs.append(with_xargs(width, commands))
+            wall, used = asyncio.run(with_dispatcher(width, commands))
             ours.append(wall)
             cpu.append(used)
         base, mine = statistics.median(xargs), statistics.median(ours)
         print(
             f"width {width:2}: xargs {base:.3f} s, flowstone {mine:.3f} s, ratio {mine / base:.2f}, "
-            f"driver CPU {statistics.median(cpu) / COMMANDS * 1e6:.0f} µs a command"
+            f"driver CPU {statistics.median(cpu) / commands * 1e6:.0f} µs a command"
         )
 
 
-def with_xargs(width: int) -> float:
-    numbers = "\n".join(map(str, range(COMMANDS)))
+def with_xargs(width: int, commands: int) -> float:
+    numbers = "\n".join(map(str, range(commands)))
     started = time.perf_counter()
     command = ["xargs", f"-P{width}", "-n1", "true"]
     subprocess.run(command, input=numbers, text=True, check=True)
     return time.perf_counter() - started
 
 
-async def with_dispatcher(width: int) -> tuple[float, float]:
+async def with_dispatcher(width: int, commands: int) -> tuple[float, float]:
     folder = os.getcwd()
     workspace = Workspace(base=folder, cwd=folder)
     dispatcher = ProcessDispatcher(workspace, os.environ, Redactor(), lambda ref: {})
-    numbers = iter(range(COMMANDS))
+    numbers = iter(range(commands))
 
     async def worker() -> None:
         for number in numbers:
             outcome = await dispatcher.perform(a_dispatch(number))
             assert outcome.ok, outcome
 
+    dispatcher.start()
     started, cpu = time.perf_counter(), time.process_time()
     await asyncio.gather(*(worker() for _ in range(width)))
     used, wall = time.process_time() - cpu, time.perf_counter() - started

@@ -21,6 +21,7 @@ from flowstone.errors import (
     DigestMismatch,
     FreezeError,
     IllegalTransition,
+    InputError,
     NotFound,
     SourceError,
     UnknownRun,
@@ -28,7 +29,7 @@ from flowstone.errors import (
 from flowstone.ports.dialect import Dialect, Given, Resolved
 from flowstone.run.events import Event, RunStatus
 from flowstone.run.record import RunRecord, RunRow, RunSummary
-from flowstone.wiring import DIALECTS, RunWorkshop, Wiring
+from flowstone.wiring import DIALECTS, FOLDER_DIALECTS, RunWorkshop, Wiring
 
 if TYPE_CHECKING:
     from flowstone.drivers.drive import DriveOptions, DriveReport
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from flowstone.run.state import State
     from flowstone.source.file import SourceText
 
+DEFAULT_PARALLEL = 4
+"""Units at a time where neither workflow nor caller bounds them and no configuration applies."""
 SOURCE_SUFFIXES = (".md", ".yml", ".yaml")
 
 
@@ -78,8 +81,12 @@ class Flowstone:
     UsageError says what the caller must change, StoreError what is wrong with the state on disk.
     """
 
-    def __init__(self, cwd: str | None = None, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, cwd: str | None = None, env: Mapping[str, str] | None = None, *, language: str | None = None
+    ) -> None:
+        """`language` (a name of `formats.registry`) has every target read as a file of that language."""
         self.wiring = Wiring(cwd, env)
+        self.language = language
 
     def __enter__(self) -> Flowstone:
         return self
@@ -97,7 +104,7 @@ class Flowstone:
         from flowstone.plan.bounds import SOURCE_BYTES
         from flowstone.source.file import read_source
 
-        if is_path(target):
+        if self.language is not None or is_path(target):
             path = os.path.join(self.wiring.cwd, target)
             source = read_source(path, SOURCE_BYTES)
             return Workflow(self._ref_of(path), target, source, self._compiled(target, path, source))
@@ -105,6 +112,15 @@ class Flowstone:
         source = read_source(found.path, SOURCE_BYTES)
         shown = os.path.relpath(found.path, self.wiring.cwd)
         return Workflow(found.ref, shown, source, self._compiled(shown, found.path, source))
+
+    def compiled_plan(self, target: str) -> Plan:
+        """The plan of a source without mistakes, before freezing; else CompileError."""
+        plan: Plan = self.sound(target).compiled.plan
+        return plan
+
+    def sound(self, target: str) -> Workflow:
+        """Compile a source that must have no mistakes; else CompileError with all of them."""
+        return self._sound(self.compile(target))
 
     def lint(self, targets: Sequence[str]) -> list[tuple[str, tuple[Diagnostic, ...]]]:
         """The diagnostics of each file, sorted by place; a file that cannot be read is one of them."""
@@ -125,7 +141,7 @@ class Flowstone:
     def start(self, target: str, given: Given | None = None, *, new: bool = True) -> Started:
         """Publish a new run of a workflow, or (with `new` False) take up its active run of this scope."""
         given = given or Given()
-        workflow = self._sound(self.compile(target))
+        workflow = self.sound(target)
         plan: Plan = workflow.compiled.plan
         dialect = self.dialect(plan.dialect)
         store = self.wiring.store_for(plan.dialect)
@@ -137,9 +153,9 @@ class Flowstone:
                     hint="Continue it without flags, abandon it, or start another one with --new.",
                 )
             return Started(active, resumed=True)
+        resolved = dialect.resolve(plan, given)
+        dialect.connections(plan, given)
         frozen = self._freeze(workflow)
-        resolved = dialect.resolve(frozen.plan, given)
-        dialect.connections(frozen.plan, given)
         record = self._record(workflow, frozen, dialect, resolved)
         _unchanged(workflow)
         store.create(record, RunSummary(updated_at=record.created_at, current_step=frozen.plan.steps[0].id))
@@ -170,7 +186,7 @@ class Flowstone:
             store,
             full,
             lambda row, state: self._workshop(row, state, given or Given(), lines),
-            options or self.drive_options(),
+            options or self.drive_options(full),
             self.wiring.clock,
             watcher,
             reopen=reopened if reopen else None,
@@ -243,11 +259,24 @@ class Flowstone:
 
         return dialect_of(name)
 
-    def drive_options(self, **given: Any) -> DriveOptions:
-        """The options of a drive on this machine; `given` fields replace them."""
-        from flowstone.drivers.drive import DriveOptions
+    def drive_options(self, run_id: str | None = None, *, max_parallel: int | None = None, **given: Any) -> DriveOptions:
+        """The options of a drive (of a run that exists) on this machine; `given` fields replace them.
 
-        return DriveOptions(**{"host_width": self.wiring.settings.host_concurrency, **given})
+        A workflow's own bound on what runs at a time comes before `max_parallel`. Where runs are kept
+        in their folder, neither the configuration nor its limit of this machine applies.
+        """
+        from flowstone.drivers.drive import DriveOptions
+        from flowstone.plan.codec import decode_plan
+
+        width = max_parallel
+        if run_id is not None:
+            store, full = self.wiring.store_of(run_id)
+            record = store.load(full).record
+            width = decode_plan(record.plan, check=False).limits.run_width or max_parallel
+            if record.dialect in FOLDER_DIALECTS:
+                return DriveOptions(**{"run_width": width or DEFAULT_PARALLEL, **given})
+        host = self.wiring.settings.host_concurrency
+        return DriveOptions(**{"host_width": host, "run_width": width, **given})
 
     def source_changed(self, row: RunRow) -> bool:
         """Whether the source that a run was started from is another one now (or is gone)."""
@@ -289,7 +318,7 @@ class Flowstone:
     def _compiled(self, shown: str, path: str, source: SourceText) -> Compiled:
         from flowstone.formats.registry import compile_source
 
-        return compile_source(shown, path, source)
+        return compile_source(shown, path, source, self.language)
 
     def _ref_of(self, path: str) -> str:
         return self.wiring.catalog.ref_of(path) or os.path.realpath(path)
@@ -336,7 +365,10 @@ class Flowstone:
         from flowstone.run.record import RunRow as Row
 
         dialect = self.dialect(row.record.dialect)
-        resolved = dialect.resume(state.plan, given, row.record.params or {})
+        if state.seq == 0 and (given.texts or given.values):
+            resolved = dialect.resolve(state.plan, given)
+        else:
+            resolved = dialect.resume(state.plan, given, row.record.params or {})
         connections = dialect.connections(state.plan, given)
         secrets = [*resolved.secrets, *(v for fields in given.connections.values() for v in fields.values())]
         assert isinstance(row, Row)
@@ -395,6 +427,16 @@ def is_path(target: str) -> bool:
     return target.endswith(SOURCE_SUFFIXES) or target.startswith((".", "/", "~")) or os.path.isfile(target)
 
 
+def timeout_of(text: str) -> int | None:
+    """Milliseconds of a time limit such as "90s" or "10m", None for "none"; InputError for any other text."""
+    from flowstone.expr.duration import DurationProblem, parse_timeout
+
+    try:
+        return parse_timeout(text)
+    except DurationProblem as error:
+        raise InputError(f"Invalid value for --timeout: {error}") from None
+
+
 def _shims(plan: Plan) -> list[str]:
     """The programs that commands of a plan find in front of their PATH."""
     from flowstone.plan.units import ExecSpec
@@ -417,4 +459,4 @@ def _unchanged(workflow: Workflow) -> None:
         )
 
 
-__all__ = ["Flowstone", "Given", "RunStatus", "RunView", "Started", "Workflow", "is_path"]
+__all__ = ["Flowstone", "Given", "RunStatus", "RunView", "Started", "Workflow", "is_path", "timeout_of"]

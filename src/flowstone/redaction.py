@@ -74,7 +74,8 @@ class Redactor:
         if self.empty:
             return text if end is None else text[:end]
         limit = len(text) if end is None else min(end, len(text))
-        pieces, at = [], 0
+        pieces: list[str] = []
+        at = 0
         for start, stop in self.spans(text):
             if start >= limit:
                 break
@@ -236,5 +237,7 @@ def _alignments(raw: bytes) -> Iterator[str]:
         yield b64encode(b"\0" * before + raw).decode("ascii")[first : (before + len(raw)) * 8 // 6]
     for width in _WRAPS:
         if len(whole) > width:
-            pieces = (whole[i : i + width].rstrip("=") for i in range(0, len(whole), width))
-            yield from (piece for piece in pieces if len(piece) >= LINE_CHARS)
+            for piece in (whole[i : i + width] for i in range(0, len(whole), width)):
+                if len(piece) >= LINE_CHARS:
+                    yield piece
+                    yield piece.rstrip("=")

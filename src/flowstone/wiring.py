@@ -122,7 +122,7 @@ class Wiring:
     def program(self, name: str) -> list[str]:
         """The words that start one of our own commands as this very program, from any folder."""
         parts = self.env.get("PYTHONPATH", "").split(os.pathsep)
-        front = [os.path.join(self.cwd, part) for part in parts if part]
+        front = [os.path.abspath(part) for part in parts if part]
         root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         code = (
             f"import sys; sys.path[:0] = {front!r}; sys.path.append({root!r}); "

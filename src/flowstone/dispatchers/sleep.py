@@ -40,6 +40,7 @@ def _nanoseconds(spec: SleepSpec) -> int:
     from flowstone.expr.duration import parse_go_duration
 
     value = spec.duration.value if isinstance(spec.duration, Literal) else None
+    duration: int
     if isinstance(value, str):
         duration = parse_go_duration(value)
     elif isinstance(value, (int, float)) and not isinstance(value, bool):

@@ -6,7 +6,6 @@ here, by its reason.
 
 from __future__ import annotations
 
-import heapq
 from typing import assert_never
 
 from flowstone.plan.bounds import UNITS
@@ -15,7 +14,7 @@ from flowstone.run.events import AttemptEnded, AttemptStarted, Status
 from flowstone.run.fold import close_unit, set_retry
 from flowstone.run.outcome import Outcome, Reason, failed
 from flowstone.run.state import Attempt, StepState, UnitState
-from flowstone.scheduler.bindings import evaluate_until, identify, prepare, seal_outputs
+from flowstone.scheduler.bindings import evaluate_until, identify, prepare, seal_outputs, value_type
 from flowstone.scheduler.capacity import free_in_step, starved_by_run
 from flowstone.scheduler.commands import Turn
 
@@ -26,7 +25,7 @@ def admit(turn: Turn, step: StepState) -> None:
         free = free_in_step(turn, step)
         if free == 0:
             if starved_by_run(turn):
-                heapq.heappush(turn.state.starved, step.place)
+                turn.state.starved.add(step.place)
             return
         if not _within_budget(turn, step):
             return
@@ -93,7 +92,7 @@ def _start(turn: Turn, step: StepState, unit: UnitState) -> None:
     try:
         prepared = prepare(turn, step, unit, identity, number)
     except ValueError as error:
-        outcome = failed(Reason.EXPRESSION_ERROR, str(error), ran=False)
+        outcome = failed(Reason.EXPRESSION_ERROR, turn.redact(str(error)), ran=False)
         turn.record(AttemptEnded(step.id, identity.unit, turn.now, outcome, number, unit.index))
         judge_ended(turn, step)
         return
@@ -132,7 +131,7 @@ def _accept_or_retry(turn: Turn, step: StepState, unit: UnitState, attempt: Atte
         close_unit(turn.state, step, unit.index, ok=True)
         return True
     listed = retry.reasons is None or (problem.reason is not None and problem.reason.value in retry.reasons)
-    if listed and attempt.number < retry.extra:
+    if listed and attempt.number < retry.extra and step.halt is None:
         set_retry(turn.state, step, unit.index, turn.now + _delay(retry, attempt))
         return True
     _note_problem(unit, problem)
@@ -159,7 +158,7 @@ def _judge_poll(turn: Turn, step: StepState, unit: UnitState, attempt: Attempt, 
             last = last or str(error)
         else:
             if not isinstance(value, bool):
-                text = f"poll.until must be a bool, got {type(value).__name__}"
+                text = f"poll.until must be a bool, got {value_type(value)}"
                 _close_failed(turn, step, unit, failed(Reason.EXPRESSION_ERROR, text))
                 return
             satisfied = value

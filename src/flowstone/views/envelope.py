@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from flowstone.run.events import RunStatus, Status
-from flowstone.run.record import RunRow
+from flowstone.run.record import RunRecord, RunRow
+from flowstone.run.state import State
 from flowstone.views.runs import check_in, run_object
 from flowstone.views.words import Word
 
@@ -27,7 +28,8 @@ class Ended(Protocol):
 
 
 def run_envelope(
-    row: RunRow,
+    record: RunRecord,
+    state: State,
     executed: Iterable[Ended],
     word: Word,
     now: int,
@@ -42,9 +44,10 @@ def run_envelope(
     for each of its executions; steps that were skipped have one too, but were not processed.
     """
     ended = list(executed)
+    row = RunRow(record, state.summary())
     view: dict[str, Any] = {
         "ok": cause is None and row.summary.status in (RunStatus.ACTIVE, RunStatus.SUCCEEDED),
-        "run": run_object(row, word),
+        "run": run_object(row, word, state.plan.ir_version),
         "executed": [_entry(step) for step in ended],
         "stepsProcessed": sum(step.status in (Status.SUCCEEDED, Status.FAILED) for step in ended),
     }
@@ -57,7 +60,7 @@ def run_envelope(
         view["resumed"] = True
     directive = check_in(row.record, row.summary, now)
     if directive is not None:
-        view["checkin"] = directive
+        view["checkin"] = view["run"]["checkin"] = directive
     if warnings:
         view["warnings"] = list(warnings)
     return {**view, "shape": "workflow-run", "schemaVersion": 1}

@@ -75,6 +75,22 @@ def document(row: RunRow, state: State, now: int, *, units: bool = False) -> dic
     }
 
 
+def run_entry(row: RunRow) -> dict[str, Any]:
+    """A line of a list, as a JSON object."""
+    record, summary = row.record, row.summary
+    return {
+        "run": record.id,
+        "ref": record.ref,
+        "title": record.title,
+        "language": record.dialect,
+        "status": summary.status.value,
+        "currentStep": summary.current_step,
+        "createdAt": iso_time(record.created_at),
+        "updatedAt": iso_time(summary.updated_at),
+        "folder": record.cwd,
+    }
+
+
 def text_lines(
     row: RunRow, state: State, now: int, word: Callable[[str], str] = str, *, units: bool = False
 ) -> list[str]:

@@ -7,6 +7,7 @@ waits for `settled`, which yields an `Ending`.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable
 
@@ -17,6 +18,11 @@ from flowstone.dispatchers.process.guard_client import Guard, kill_command
 
 LADDER_S = 2.0
 """Seconds between TERM and KILL for a command that is over its time or cancelled."""
+
+
+UNWATCHED_S = 0.004
+"""Seconds that a command runs before its streams are watched: most of the driver's cost of a short
+command would be watching, and what it printed can be read when it ends."""
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -31,13 +37,15 @@ class Command(msgspec.Struct, frozen=True):
 class Ending(msgspec.Struct):
     """How a command ended. `status` is its exit code or negated signal, None when not known.
 
-    `not_started` holds errno and subject of a failed spawn. `held` names the streams that someone
-    still held when the grace was over; `leftovers` are processes that could not be ended.
+    `not_started` holds errno and subject of a failed spawn. `aborted` is one that its driver ended.
+    `held` names the streams that someone still held when the grace was over; `leftovers` are
+    processes that could not be ended.
     """
 
     status: int | None = None
     not_started: tuple[int, str] | None = None
     timed_out: bool = False
+    aborted: bool = False
     guard_lost: bool = False
     held: tuple[str, ...] = ()
     leftovers: tuple[int, ...] = ()
@@ -64,7 +72,7 @@ class Attempt:
         self._ending_group = False
         self.ending = Ending()
         self.finished = False
-        self._waiter: asyncio.Future[None] = loop.create_future()
+        self._waiters: list[asyncio.Future[None]] = []
         out, their_out = os.pipe()
         try:
             err, their_err = os.pipe()
@@ -76,7 +84,8 @@ class Attempt:
         self.err = Stream(err, limit, on_bytes[1] if on_bytes else None)
         for stream in (self.out, self.err):
             os.set_blocking(stream.fd, False)
-            loop.add_reader(stream.fd, self._readable, stream)
+        self._watched = False
+        self._watch_timer: asyncio.TimerHandle | None = None
         argv = [argument.encode("utf-8", "surrogateescape") for argument in command.argv]
         cwd = command.cwd.encode("utf-8", "surrogateescape")
         pipes = (their_out, their_err)
@@ -86,7 +95,7 @@ class Attempt:
     async def settled(self) -> Ending:
         """Wait for the end. A cancellation ends the command first and is raised afterwards."""
         try:
-            await self._waiter
+            await self._finish_line()
         except asyncio.CancelledError:
             await self.end()
             raise
@@ -94,16 +103,21 @@ class Attempt:
 
     async def end(self) -> None:
         """Run the ladder to its end, however often the task is cancelled meanwhile."""
+        self.ending.aborted = not self.finished
         self._start_ladder()
         while not self.finished:
-            self._waiter = self._loop.create_future()
-            try:
-                await self._waiter
-            except asyncio.CancelledError:
-                continue
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._finish_line()
+
+    async def _finish_line(self) -> None:
+        if not self.finished:
+            waiter = self._loop.create_future()
+            self._waiters.append(waiter)
+            await waiter
 
     def spawned(self, pid: int) -> None:
         self._pid = pid
+        self._watch_timer = self._loop.call_later(UNWATCHED_S, self._watch)
 
     def failed(self, number: int, which: str) -> None:
         self.ending.not_started = (number, which)
@@ -138,6 +152,13 @@ class Attempt:
         self._drain()
         self._finish()
 
+    def _watch(self) -> None:
+        """From here on the streams are read as they fill."""
+        self._watched = True
+        for stream in (self.out, self.err):
+            if stream.fd >= 0:
+                self._loop.add_reader(stream.fd, self._readable, stream)
+
     def _readable(self, stream: Stream) -> None:
         if stream.read():
             self._close(stream)
@@ -151,7 +172,8 @@ class Attempt:
 
     def _close(self, stream: Stream) -> None:
         if stream.fd >= 0:
-            self._loop.remove_reader(stream.fd)
+            if self._watched:
+                self._loop.remove_reader(stream.fd)
             stream.close()
 
     def _time_out(self) -> None:
@@ -180,11 +202,14 @@ class Attempt:
             return
         self.finished = True
         self._cancel_timer()
+        if self._watch_timer is not None:
+            self._watch_timer.cancel()
         self._close(self.out)
         self._close(self.err)
         self._guard.release(self._key)
-        if not self._waiter.done():
-            self._waiter.set_result(None)
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:

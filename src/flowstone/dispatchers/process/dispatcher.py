@@ -12,6 +12,7 @@ from flowstone.dispatchers.process.failures import CannotStart
 from flowstone.dispatchers.process.guard_client import Guard
 from flowstone.dispatchers.process.lines import Lines
 from flowstone.dispatchers.process.result import Output, Performed, outcome_of, refused
+from flowstone.errors import DispatchSetupError
 from flowstone.plan.units import ExecSpec
 from flowstone.ports.dispatcher import Dispatch, OutputLine, Workspace
 from flowstone.redaction import Redactor
@@ -51,7 +52,9 @@ class ProcessDispatcher:
         self._live_guard()
 
     async def perform(self, dispatch: Dispatch) -> Outcome:
-        """Run one command to its end. Raises DispatchSetupError when no guard can be started."""
+        """Run one command to its end. Raises DispatchSetupError after `close`, or without a guard."""
+        if self._closed:
+            raise DispatchSetupError("the process dispatcher is closed")
         spec = dispatch.spec
         assert isinstance(spec, ExecSpec)
         redactor = self._redactor
@@ -81,10 +84,11 @@ class ProcessDispatcher:
         capture = spec.capture
         lines = self._lines(dispatch, redactor)
         try:
+            guard = self._live_guard()
             attempt = Attempt(
-                self._live_guard(),
+                guard,
                 command,
-                limit=capture.limit + 4 * redactor.longest,
+                limit=capture.limit + 4 + 4 * redactor.longest,
                 grace_s=capture.grace_ms / 1000,
                 timeout_s=None if dispatch.timeout_ms is None else dispatch.timeout_ms / 1000,
                 on_bytes=(lines[0].feed, lines[1].feed) if lines else None,
@@ -99,6 +103,8 @@ class ProcessDispatcher:
             self._running.discard(attempt)
             for line in lines or ():
                 line.finish()
+        if ending.guard_lost and not guard.heard:
+            raise DispatchSetupError("the guard process ended before it could start a command")
         stdout = Output(attempt.out.kept, attempt.out.total)
         stderr = Output(attempt.err.kept, attempt.err.total)
         return outcome_of(Performed(dispatch, ending, command.cwd, stdout, stderr), redactor)

@@ -29,15 +29,17 @@ KILL_WAIT_S = 1.0
 """Seconds that killed processes get to vanish before they are reported as left over."""
 TICK_S = 0.02
 """Seconds between two looks at commands that are being ended."""
+SPAWNED_S = 0.002
+"""Seconds that the news of a spawn waits for the news of its end, to wake the driver only once."""
 SOCKET_FD = 3
 LEASE_FD = 4
 
-_RESET = tuple(
-    getattr(signal, name)
-    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGPIPE", "SIGXFSZ", "SIGCHLD")
-    + ("SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGWINCH", "SIGCONT")
-    if hasattr(signal, name)
+_RESET_NAMES = (
+    *("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGPIPE", "SIGXFSZ", "SIGCHLD", "SIGTSTP"),
+    *("SIGTTIN", "SIGTTOU", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGWINCH", "SIGCONT"),
 )
+_RESET = tuple(getattr(signal, name) for name in _RESET_NAMES if hasattr(signal, name))
+"""Signals whose default every command gets back, whatever its driver or the guard ignore."""
 _CLOEXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 _HAS_PROC = os.path.exists("/proc/self/stat")
 _HOLDS_DEAD = hasattr(os, "waitid")
@@ -70,6 +72,7 @@ class Server:
         self.fds: list[int] = []
         self.commands: dict[int, Command] = {}
         self.replies: list[tuple[Any, ...]] = []
+        self.urgent = False
         self.driver_gone = False
         self.wake, write_end = os.pipe()
         os.set_blocking(self.wake, False)
@@ -80,15 +83,17 @@ class Server:
     def run(self) -> None:
         while self.commands or not self.driver_gone:
             ending = any(c.signal is not None for c in self.commands.values())
-            sources = [self.wake] if self.driver_gone else [self.sock, self.wake]
-            ready = select.select(sources, (), (), TICK_S if ending else None)[0]
+            sources: list[Any] = [self.wake] if self.driver_gone else [self.sock, self.wake]
+            timeout = TICK_S if ending else SPAWNED_S if self.replies else None
+            ready = select.select(sources, (), (), timeout)[0]
             if self.sock in ready:
                 self.receive()
             if self.wake in ready:
                 self.note_exits()
             if ending or self.driver_gone:
                 self.go_on_ending()
-            self.send_replies()
+            if self.urgent or not ready:
+                self.send_replies()
 
     def receive(self) -> None:
         """Take what the driver sent and obey each whole request; pipe ends come along with them."""
@@ -127,7 +132,7 @@ class Server:
         try:
             pid = launch(argv, env, cwd, out, err)
         except LaunchFailed as failure:
-            self.replies.append(("failed", key, failure.number, failure.which))
+            self.reply("failed", key, failure.number, failure.which)
         else:
             self.commands[key] = Command(key, pid, marks)
             self.replies.append(("spawned", key, pid))
@@ -146,7 +151,7 @@ class Server:
             if command.status is None:
                 command.status = _exit_status(command)
                 if command.status is not None:
-                    self.replies.append(("exited", command.key, command.status))
+                    self.reply("exited", command.key, command.status)
 
     def release(self, key: int) -> None:
         """Forget a command whose outcome is known; what it left running stays."""
@@ -180,7 +185,7 @@ class Server:
     def finish(self, command: Command, leftovers: Iterable[int]) -> None:
         if command.status is None:
             command.status = _exit_status(command)
-        self.replies.append(("ended", command.key, command.status, tuple(leftovers)))
+        self.reply("ended", command.key, command.status, tuple(leftovers))
         self.release(command.key)
 
     def lose_driver(self) -> None:
@@ -190,6 +195,10 @@ class Server:
         for key in list(self.commands):
             self.end(key, GRACE_S)
 
+    def reply(self, *reply: Any) -> None:
+        self.replies.append(reply)
+        self.urgent = True
+
     def send_replies(self) -> None:
         if self.replies and not self.driver_gone:
             frames = [marshal.dumps(reply) for reply in self.replies]
@@ -198,6 +207,7 @@ class Server:
             except OSError:
                 self.lose_driver()
         self.replies.clear()
+        self.urgent = False
 
 
 class LaunchFailed(Exception):
@@ -419,9 +429,11 @@ def _receive(sock: socket.socket) -> tuple[bytes, list[int]]:
 def main() -> None:
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"):
         signal.signal(getattr(signal, name), signal.SIG_IGN)
-    os.set_inheritable(SOCKET_FD, False)
-    if "lease" in sys.argv[1:]:
-        os.set_inheritable(LEASE_FD, False)
+    kept = (SOCKET_FD, LEASE_FD) if "lease" in sys.argv[1:] else (SOCKET_FD,)
+    for fd in kept:
+        os.set_inheritable(fd, False)
+    # Descriptors that the driver's own parent let it inherit are none of the commands' business.
+    os.closerange(kept[-1] + 1, max(os.sysconf("SC_OPEN_MAX"), 1024))
     server = Server(socket.socket(fileno=SOCKET_FD))
     try:
         server.run()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import array
 import asyncio
+import contextlib
 import fcntl
 import marshal
 import os
@@ -24,6 +25,11 @@ from flowstone.errors import DispatchSetupError
 
 _FRAMES_AT_ONCE = 60
 """Spawns in one message: the system bounds the descriptors that go along with it."""
+
+
+_CLOSE_S = 10.0
+"""Seconds that a guard gets to end what is left and go; far more than its ladder takes."""
+_SCRIPT = guard_program.__file__
 
 
 class Listener(Protocol):
@@ -46,7 +52,10 @@ class Listener(Protocol):
 
 
 class Guard:
-    """One guard process. It is started at once; requests may follow while it still boots."""
+    """One guard process. It is started at once; requests may follow while it still boots.
+
+    `alive` until its socket closes; `heard` once it has answered anything.
+    """
 
     def __init__(self, lease_fd: int | None, environment: Mapping[str, str]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -60,6 +69,7 @@ class Guard:
         finally:
             theirs.close()
         self.alive = True
+        self.heard = False
         self._listeners: dict[int, Listener] = {}
         self._outbox: list[tuple[bytes, tuple[int, ...]]] = []
         self._unsent = b""
@@ -97,7 +107,10 @@ class Guard:
         if self.alive:
             self._flush()
             self._sock.shutdown(socket.SHUT_WR)
-            await asyncio.shield(self._gone)
+            await asyncio.wait({self._gone}, timeout=_CLOSE_S)
+        if self.alive:
+            os.kill(self.pid, signal.SIGKILL)
+            await self._gone
 
     def _post(self, request: tuple[Any, ...], pipes: tuple[int, ...] = ()) -> None:
         if not self.alive:
@@ -153,6 +166,7 @@ class Guard:
         if not data:
             self._lose()
             return
+        self.heard = True
         inbox = self._inbox
         inbox += data
         start = 0
@@ -215,7 +229,7 @@ def kill_command(pid: int, marks: tuple[bytes, ...]) -> None:
 def _start(sock: int, lease_fd: int | None, environment: Mapping[str, str]) -> int:
     """Spawn the guard with its socket and the lease at fixed descriptors, in its own session."""
     inherited = [fcntl.fcntl(sock, fcntl.F_DUPFD_CLOEXEC, 10)]
-    arguments = [sys.executable, "-I", "-S", guard_program.__file__]
+    arguments = [sys.executable, "-I", "-S", _SCRIPT]
     if lease_fd is not None:
         inherited.append(fcntl.fcntl(lease_fd, fcntl.F_DUPFD_CLOEXEC, 10))
         arguments.append("lease")
@@ -239,10 +253,8 @@ def _start(sock: int, lease_fd: int | None, environment: Mapping[str, str]) -> i
 
 
 def _reap(pid: int) -> None:
-    try:
+    with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, 0)
-    except ChildProcessError:
-        pass
 
 
 def _close_all(fds: list[int] | tuple[int, ...]) -> None:

@@ -26,7 +26,10 @@ NO_EXIT_CODE = -1
 
 
 class Output(msgspec.Struct, frozen=True):
-    """The captured beginning of a stream and the number of bytes that were written to it."""
+    """The captured beginning of a stream and the number of bytes that were written to it.
+
+    `data` reaches somewhat beyond the capture limit, so that what the limit cuts in two is seen whole.
+    """
 
     data: bytes = b""
     total: int = 0
@@ -59,6 +62,8 @@ def outcome_of(performed: Performed, redactor: Redactor) -> Outcome:
         return refused(performed.dispatch, Reason.SPAWN_FAILED, text, redactor)
     if ending.timed_out:
         return _failed(performed, Reason.TIMEOUT, _over_time(performed), redactor)
+    if ending.aborted:
+        return _failed(performed, Reason.ABORTED, "was ended, because its driver stopped", redactor)
     if ending.guard_lost:
         what = "was ended, because the guard process that held it is gone"
         return _failed(performed, Reason.DISPATCH_ERROR, what, redactor)
@@ -102,14 +107,15 @@ def _text(performed: Performed, redactor: Redactor) -> Outcome:
     text = shown.rstrip("\n") if capture.strip_newlines else shown
     written = performed.stdout.total
     if written > capture.limit and capture.overflow is Overflow.MARK:
-        return _succeeded(performed, text + _marker(written, capture.limit), redactor)
+        retained = whole_characters(performed.stdout.data, capture.limit)
+        return _succeeded(performed, text + _marker(written, retained), redactor)
     return _succeeded(performed, text or None, redactor)
 
 
-def _marker(written: int, limit: int) -> str:
+def _marker(written: int, retained: int) -> str:
     return (
-        f"\n\n{TRUNCATED} The command wrote {written} bytes to stdout; the first {limit} bytes are retained "
-        f"above and {written - limit} bytes were discarded."
+        f"\n\n{TRUNCATED} The command wrote {written} bytes to stdout; the first {retained} bytes are "
+        f"retained above and {written - retained} bytes were discarded."
     )
 
 
@@ -120,8 +126,8 @@ def _typed(performed: Performed, redactor: Redactor) -> Outcome:
     capture, stdout = performed.spec.capture, performed.stdout
     if stdout.total > capture.limit:
         what = (
-            f"exited 0 but wrote {stdout.total} bytes to stdout; at most {capture.limit} are kept, and a part "
-            "of a JSON value is none (write the data to a file and print its path)"
+            f"exited 0 but wrote {stdout.total} bytes to stdout; at most {capture.limit} are kept, and a "
+            "part of a JSON value is none (write the data to a file and print its path)"
         )
         return _failed(performed, Reason.EXEC_OUTPUT_LIMIT, what, redactor)
     try:

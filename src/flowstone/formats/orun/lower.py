@@ -65,6 +65,10 @@ CAPTURE = CaptureRule(
 ENVIRONMENT = EnvironmentRule(base=grammar.BASE_ENVIRONMENT, shim=grammar.SHIM)
 
 
+MAX_PARALLEL = 4
+"""Steps at a time where neither the workflow nor the start says otherwise (reference, "Top level")."""
+
+
 def lower(document: orun.Document, source: SourceFile, children: tuple[SourceFile, ...] = ()) -> Plan:
     """The plan of a checked document; `children` are the nested files that checking has read."""
     return Plan(
@@ -81,7 +85,7 @@ def lower(document: orun.Document, source: SourceFile, children: tuple[SourceFil
         ),
         outputs=tuple(_output(output, EVERYWHERE) for output in document.outputs),
         policies=POLICIES,
-        limits=Limits(run_width=document.max_parallel),
+        limits=Limits(run_width=document.max_parallel, default_run_width=MAX_PARALLEL, host_capped=False),
         source=source,
         read_set=(source, *children),
     )
