@@ -75,6 +75,7 @@ class Bench:
                 report = drive_run(
                     store or self.store,
                     RUN,
+                    lambda row: decode_plan(row.record.plan),
                     lambda row, state: _Workshop(self),
                     DriveOptions(**options),
                     self.clock,

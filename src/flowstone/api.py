@@ -85,6 +85,7 @@ class Flowstone:
     ) -> None:
         """`language` (a name of `formats.registry`) has every target read as a file of that language."""
         self.wiring = Wiring(cwd, env)
+        self._plans: dict[str, Plan] = {}
         self.language = language
 
     def __enter__(self) -> Flowstone:
@@ -158,6 +159,7 @@ class Flowstone:
         record = self._record(workflow, frozen, dialect, resolved)
         _unchanged(workflow)
         store.create(record, RunSummary(updated_at=record.created_at, current_step=frozen.plan.steps[0].id))
+        self._plans[record.id] = frozen.plan
         return Started(record.id, resolved.warnings)
 
     def drive(
@@ -184,6 +186,7 @@ class Flowstone:
         return drive_run(
             store,
             full,
+            self._plan_of,
             lambda row, state: self._workshop(row, state, given or Given(), lines),
             options or self.drive_options(),
             self.wiring.clock,
@@ -344,7 +347,7 @@ class Flowstone:
             title=frozen.plan.title or frozen.plan.name,
             scope=self.wiring.scope.key,
             cwd=self.wiring.cwd,
-            plan=frozen.text,
+            plan=_storable(frozen, resolved.secrets),
             plan_hash=frozen.hash,
             created_at=clock.now_ms(),
             source_path=os.path.join(self.wiring.cwd, workflow.source.path),
@@ -353,6 +356,20 @@ class Flowstone:
             harness=harness,
             session=session,
         )
+
+    def _plan_of(self, row: RunRow) -> Plan:
+        """The plan that a run is driven by: the frozen one, or that of its unchanged source."""
+        from flowstone.plan.codec import decode_plan
+        from flowstone.plan.model import ResumeRule
+
+        fresh = self._plans.get(row.record.id)
+        if fresh is not None:
+            return fresh
+        stored = decode_plan(row.record.plan)
+        if stored.policies.resume is not ResumeRule.SAME_SOURCE or row.record.source_path is None:
+            return stored
+        self.check_source(row.record.id)
+        return self._freeze(self.sound(row.record.source_path)).plan
 
     def _active_run(self, store: Store, ref: str) -> str | None:
         rows = store.find(ref=ref, scope=self.wiring.scope.key, active_only=True, limit=1)
@@ -441,6 +458,18 @@ def _shims(plan: Plan) -> list[str]:
     specs = [step.unit.spec for step in plan.steps if step.unit is not None]
     names = [spec.environment.shim for spec in specs if isinstance(spec, ExecSpec)]
     return list(dict.fromkeys(name for name in names if name is not None))
+
+
+def _storable(frozen: Frozen, secrets: Sequence[str]) -> str:
+    """The plan's text for the store. A plan that a resume makes anew is stored without secrets."""
+    from flowstone.plan.codec import encode_plan
+    from flowstone.plan.model import ResumeRule
+    from flowstone.plan.scrub import scrubbed
+    from flowstone.redaction import Redactor
+
+    if not secrets or frozen.plan.policies.resume is not ResumeRule.SAME_SOURCE:
+        return frozen.text
+    return encode_plan(scrubbed(frozen.plan, Redactor(secrets).text))
 
 
 def _unchanged(workflow: Workflow) -> None:

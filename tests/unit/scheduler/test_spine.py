@@ -10,7 +10,7 @@ from flowstone.run.events import AttemptEnded, RunStatus, StepClosed
 from flowstone.run.outcome import Reason
 from flowstone.testing.plans import budget, export, fan_out, ref, route, solo, spine, tolerant
 from flowstone.testing.scripted_dispatcher import Script
-from tests.driving import BAD, Bench, bad, driven, ok
+from tests.driving import BAD, bad, driven, ok
 
 
 def test_steps_run_one_after_the_other():
