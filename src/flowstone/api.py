@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from flowstone.diagnostics import Diagnostic, errors_of
-from flowstone.errors import CompileError, FreezeError, IllegalTransition, NotFound, SourceError, UnknownRun
+from flowstone.errors import (
+    CompileError,
+    DigestMismatch,
+    FreezeError,
+    IllegalTransition,
+    InputError,
+    NotFound,
+    SourceError,
+    UnknownRun,
+)
+from flowstone.ports.catalog import EngineConfig
 from flowstone.ports.dialect import Dialect, Given, Resolved
 from flowstone.run.events import Event, RunStatus
 from flowstone.run.record import RunRecord, RunRow, RunSummary
@@ -70,8 +80,12 @@ class Flowstone:
     UsageError says what the caller must change, StoreError what is wrong with the state on disk.
     """
 
-    def __init__(self, cwd: str | None = None, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, cwd: str | None = None, env: Mapping[str, str] | None = None, *, language: str | None = None
+    ) -> None:
+        """`language` (a name of `formats.registry`) has every target read as a file of that language."""
         self.wiring = Wiring(cwd, env)
+        self.language = language
 
     def __enter__(self) -> Flowstone:
         return self
@@ -89,7 +103,7 @@ class Flowstone:
         from flowstone.plan.bounds import SOURCE_BYTES
         from flowstone.source.file import read_source
 
-        if is_path(target):
+        if self.language is not None or is_path(target):
             path = os.path.join(self.wiring.cwd, target)
             source = read_source(path, SOURCE_BYTES)
             return Workflow(self._ref_of(path), target, source, self._compiled(target, path, source))
@@ -97,6 +111,15 @@ class Flowstone:
         source = read_source(found.path, SOURCE_BYTES)
         shown = os.path.relpath(found.path, self.wiring.cwd)
         return Workflow(found.ref, shown, source, self._compiled(shown, found.path, source))
+
+    def compiled_plan(self, target: str) -> Plan:
+        """The plan of a source without mistakes, before freezing; else CompileError."""
+        plan: Plan = self.sound(target).compiled.plan
+        return plan
+
+    def sound(self, target: str) -> Workflow:
+        """Compile a source that must have no mistakes; else CompileError with all of them."""
+        return self._sound(self.compile(target))
 
     def lint(self, targets: Sequence[str]) -> list[tuple[str, tuple[Diagnostic, ...]]]:
         """The diagnostics of each file, sorted by place; a file that cannot be read is one of them."""
@@ -117,7 +140,7 @@ class Flowstone:
     def start(self, target: str, given: Given | None = None, *, new: bool = True) -> Started:
         """Publish a new run of a workflow, or (with `new` False) take up its active run of this scope."""
         given = given or Given()
-        workflow = self._sound(self.compile(target))
+        workflow = self.sound(target)
         plan: Plan = workflow.compiled.plan
         dialect = self.dialect(plan.dialect)
         store = self.wiring.store_for(plan.dialect)
@@ -129,9 +152,9 @@ class Flowstone:
                     hint="Continue it without flags, abandon it, or start another one with --new.",
                 )
             return Started(active, resumed=True)
+        resolved = dialect.resolve(plan, given)
+        dialect.connections(plan, given)
         frozen = self._freeze(workflow)
-        resolved = dialect.resolve(frozen.plan, given)
-        dialect.connections(frozen.plan, given)
         record = self._record(workflow, frozen, dialect, resolved)
         _unchanged(workflow)
         store.create(record, RunSummary(updated_at=record.created_at, current_step=frozen.plan.steps[0].id))
@@ -235,11 +258,14 @@ class Flowstone:
 
         return dialect_of(name)
 
-    def drive_options(self, **given: Any) -> DriveOptions:
-        """The options of a drive on this machine; `given` fields replace them."""
+    def drive_options(self, *, max_parallel: int | None = None, **given: Any) -> DriveOptions:
+        """The options of a drive on this machine; `given` fields replace them.
+
+        A workflow's own bound on what runs at a time comes before `max_parallel`.
+        """
         from flowstone.drivers.drive import DriveOptions
 
-        return DriveOptions(**{"host_width": self.wiring.settings.host_concurrency, **given})
+        return DriveOptions(**{"host_width": self._host_width, "run_width": max_parallel, **given})
 
     def source_changed(self, row: RunRow) -> bool:
         """Whether the source that a run was started from is another one now (or is gone)."""
@@ -254,10 +280,41 @@ class Flowstone:
         except SourceError:
             return True
 
+    def check_source(self, run_id: str, path: str | None = None) -> bool:
+        """Whether the source of a run (or the file at `path`) is another one than it was started from.
+
+        DigestMismatch where the plan allows a resume only with the same source.
+        """
+        from flowstone.plan.bounds import SOURCE_BYTES
+        from flowstone.plan.codec import decode_plan
+        from flowstone.plan.model import ResumeRule
+        from flowstone.source.file import read_source
+
+        store, full = self.wiring.store_of(run_id, readonly=True)
+        row = store.load(full)
+        if decode_plan(row.record.plan, check=False).policies.resume is not ResumeRule.SAME_SOURCE:
+            return self.source_changed(row)
+        place = os.path.join(self.wiring.cwd, path) if path is not None else row.record.source_path
+        found = read_source(place, SOURCE_BYTES).digest if place is not None else row.record.source_digest
+        if found != row.record.source_digest:
+            raise DigestMismatch(
+                f"resume {full}: workflow digest changed (sha256:{row.record.source_digest} → sha256:{found}) — "
+                "a resumed run must execute the file it started with",
+                hint="Restore the file to resume, or start a new run of the changed file.",
+            )
+        return False
+
+    @property
+    def _host_width(self) -> int | None:
+        """The cap of this machine; a language that keeps its runs in their folder has none."""
+        from flowstone.formats.registry import ORUN
+
+        return None if self.language == ORUN else self.wiring.settings.host_concurrency
+
     def _compiled(self, shown: str, path: str, source: SourceText) -> Compiled:
         from flowstone.formats.registry import compile_source
 
-        return compile_source(shown, path, source)
+        return compile_source(shown, path, source, self.language)
 
     def _ref_of(self, path: str) -> str:
         return self.wiring.catalog.ref_of(path) or os.path.realpath(path)
@@ -272,7 +329,8 @@ class Flowstone:
     def _freeze(self, workflow: Workflow) -> Frozen:
         from flowstone.freeze.frozen import freeze
 
-        return freeze(workflow.compiled.plan, self.wiring.settings.engines)
+        plan: Plan = workflow.compiled.plan
+        return freeze(plan, self.wiring.settings.engines if plan.limits.host_capped else EngineConfig())
 
     def _record(self, workflow: Workflow, frozen: Frozen, dialect: Dialect, resolved: Resolved) -> RunRecord:
         from flowstone.config.environment import agent_identity
@@ -304,10 +362,15 @@ class Flowstone:
         from flowstone.run.record import RunRow as Row
 
         dialect = self.dialect(row.record.dialect)
-        resolved = dialect.resume(state.plan, given, row.record.params or {})
+        if state.seq == 0 and (given.texts or given.values):
+            resolved = dialect.resolve(state.plan, given)
+        else:
+            resolved = dialect.resume(state.plan, given, row.record.params or {})
         connections = dialect.connections(state.plan, given)
         secrets = [*resolved.secrets, *(v for fields in given.connections.values() for v in fields.values())]
         assert isinstance(row, Row)
+        for name in _shims(state.plan):
+            self.wiring.write_shim(row.record.id, row.record.dialect, name, self.wiring.program(name))
         return RunWorkshop(self.wiring, row, resolved.params, connections, secrets, lines)
 
     def _transition(self, run_id: str, change: Callable[[State, int], Event | None]) -> RunView:
@@ -361,6 +424,25 @@ def is_path(target: str) -> bool:
     return target.endswith(SOURCE_SUFFIXES) or target.startswith((".", "/", "~")) or os.path.isfile(target)
 
 
+def timeout_of(text: str) -> int | None:
+    """Milliseconds of a time limit such as "90s" or "10m", None for "none"; InputError for any other text."""
+    from flowstone.expr.duration import DurationProblem, parse_timeout
+
+    try:
+        return parse_timeout(text)
+    except DurationProblem as error:
+        raise InputError(f"Invalid value for --timeout: {error}") from None
+
+
+def _shims(plan: Plan) -> list[str]:
+    """The programs that commands of a plan find in front of their PATH."""
+    from flowstone.plan.units import ExecSpec
+
+    specs = [step.unit.spec for step in plan.steps if step.unit is not None]
+    names = [spec.environment.shim for spec in specs if isinstance(spec, ExecSpec)]
+    return list(dict.fromkeys(name for name in names if name is not None))
+
+
 def _unchanged(workflow: Workflow) -> None:
     """The guard before publication: every file that was read is still what was read."""
     from flowstone.plan.bounds import SOURCE_BYTES
@@ -374,4 +456,4 @@ def _unchanged(workflow: Workflow) -> None:
         )
 
 
-__all__ = ["Flowstone", "Given", "RunStatus", "RunView", "Started", "Workflow", "is_path"]
+__all__ = ["Flowstone", "Given", "RunStatus", "RunView", "Started", "Workflow", "is_path", "timeout_of"]

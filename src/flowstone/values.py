@@ -7,7 +7,6 @@ every process.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import Any, TypeAlias
 
@@ -81,7 +80,9 @@ def depth_of(value: Json) -> int:
 
 def sha256_hex(data: bytes | str) -> str:
     """The SHA-256 of bytes, or of the UTF-8 of a text, as 64 hex digits."""
-    return hashlib.sha256(data.encode("utf-8") if isinstance(data, str) else data).hexdigest()
+    from hashlib import sha256  # loads OpenSSL, which verbs that hash nothing do without
+
+    return sha256(data.encode("utf-8") if isinstance(data, str) else data).hexdigest()
 
 
 def type_name(value: Json) -> str:

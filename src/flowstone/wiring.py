@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -117,6 +118,17 @@ class Wiring:
 
     def write_shim(self, run_id: str, dialect: str, name: str, argv: Sequence[str]) -> None:
         self._directory_store(dialect).write_shim(run_id, name, argv)
+
+    def program(self, name: str) -> list[str]:
+        """The words that start one of our own commands as this very program, from any folder."""
+        parts = self.env.get("PYTHONPATH", "").split(os.pathsep)
+        front = [os.path.abspath(part) for part in parts if part]
+        root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        code = (
+            f"import sys; sys.path[:0] = {front!r}; sys.path.append({root!r}); "
+            f"from flowstone.cli.{name}.main import main; main()"
+        )
+        return [sys.executable, "-P", "-c", code]
 
     def close(self) -> None:
         for store in self._stores.values():

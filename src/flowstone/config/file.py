@@ -132,9 +132,7 @@ def check_document(path: str, document: dict[str, Json]) -> None:
     found = problems(document)
     if found:
         lines = "\n".join(f"{path}: {problem.key} {problem.message}." for problem in found)
-        raise ConfigError(
-            lines, hint=f"Mend it with `akm config set {found[0].key} …` or `akm config unset`."
-        )
+        raise ConfigError(lines, hint=f"Mend it with `akm config set {found[0].key} …` or `akm config unset`.")
 
 
 def _decode(path: str, data: bytes) -> dict[str, Json]:

@@ -95,18 +95,14 @@ def _check(key: str, value: Json) -> str | None:
 def _engine_problems(name: str, engine: Json) -> Iterator[Problem]:
     key = f"engines.{name}"
     if not _ENGINE_NAME.fullmatch(name) or len(name) > bounds.ENGINE_NAME_CHARS:
-        yield Problem(
-            key, "is not an engine name: use lower-case letters, digits and single dashes, at most 63"
-        )
+        yield Problem(key, "is not an engine name: use lower-case letters, digits and single dashes, at most 63")
     elif name.startswith("akm-"):
         yield Problem(key, 'must not begin with "akm-", which is reserved')
     if not isinstance(engine, dict):
         return
     platform = engine.get("platform")
     if "agent" in engine and platform not in AGENT_FIELD_PLATFORMS:
-        yield Problem(
-            f"{key}.agent", f"is understood by {', '.join(AGENT_FIELD_PLATFORMS)} only, not by {platform}"
-        )
+        yield Problem(f"{key}.agent", f"is understood by {', '.join(AGENT_FIELD_PLATFORMS)} only, not by {platform}")
     if "llmEngine" in engine and platform != "opencode-sdk":
         yield Problem(f"{key}.llmEngine", f"is understood by opencode-sdk only, not by {platform}")
 
@@ -133,11 +129,7 @@ def _integer(low: int, high: int | None = None) -> Check:
         whole = isinstance(value, (int, float)) and not isinstance(value, bool) and value == int_of(value)
         if whole and value >= low and (high is None or value <= high):
             return None
-        return (
-            f"must be a whole number from {low} to {high}"
-            if high
-            else f"must be a whole number from {low} up"
-        )
+        return f"must be a whole number from {low} to {high}" if high else f"must be a whole number from {low} up"
 
     return check
 

@@ -11,12 +11,17 @@ class SystemClock:
 
     def __init__(self) -> None:
         self._now = 0
+        self._now_ns = 0
         self._last_id = 0
 
     def now_ms(self) -> int:
         """Milliseconds since the epoch; when the system's clock is set back, the last answer again."""
         self._now = max(self._now, time.time_ns() // 1_000_000)
         return self._now
+
+    def now_ns(self) -> int:
+        """Nanoseconds since the epoch, for ids that show when a run began."""
+        return time.time_ns()
 
     def new_id(self) -> str:
         """A UUID of version 7: 48 bits of milliseconds, then chance; each above the one before."""

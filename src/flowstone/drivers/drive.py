@@ -102,8 +102,8 @@ def drive_run(
         facts = Facts(
             params=workshop.params,
             connections=workshop.connections,
-            host_width=options.host_width,
-            run_width=options.run_width,
+            host_width=options.host_width if state.plan.limits.host_capped else None,
+            run_width=_run_width(state, options),
             steps_left=options.max_steps,
         )
         drive = _Drive(state, Journal(store, run_id, state.seq), facts, workshop, clock, watcher, options)
@@ -111,6 +111,11 @@ def drive_run(
         return DriveReport(row, state, end, watcher.executed, watcher.warnings)
     finally:
         lease.release()
+
+
+def _run_width(state: State, options: DriveOptions) -> int | None:
+    limits = state.plan.limits
+    return limits.run_width or options.run_width or limits.default_run_width
 
 
 def _first_events(

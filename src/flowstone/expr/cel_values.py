@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from flowstone.expr.cel_errors import CelError
-from flowstone.expr.go_duration import go_duration
+from flowstone.expr.duration import format_go_duration
 from flowstone.values import Json, canonical_json
 
 
@@ -142,7 +142,7 @@ def _rfc3339(value: datetime) -> str:
 
 
 def _go_duration(value: timedelta) -> str:
-    return go_duration(((value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds) * 1_000)
+    return format_go_duration(((value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds) * 1_000)
 
 
 def _type_value(value: Any) -> str:

@@ -26,7 +26,7 @@ def parse_timeout(value: Json) -> int | None:
             raise DurationProblem(f"{_TIMEOUT_FORMS}, got {value!r}")
         return _bounded(int(value), str(value))
     if isinstance(value, int):
-        return _bounded(value, str(value)[:40])
+        return _bounded(value, str(value) if abs(value) < 10**40 else "a number of more than 40 digits")
     text = value.strip().lower()
     if text == "none":
         return None
@@ -41,7 +41,7 @@ def parse_timeout(value: Json) -> int | None:
 def parse_go_duration(text: str) -> int:
     """The nanoseconds of a Go duration such as `1h2m3.5s`, `300ms`, `-1s` or `0`.
 
-    What is finer than a nanosecond is cut off, as Go does; so is nothing else.
+    What is finer than a nanosecond is cut off, as Go does.
     """
     body = text[1:] if text[:1] in {"+", "-"} else text
     sign = -1 if text[:1] == "-" else 1

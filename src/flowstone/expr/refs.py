@@ -43,9 +43,7 @@ def parse_reference(text: str) -> Reference:
         case "steps":
             return _parse_step(trimmed, root.end(), start)
         case other:
-            message = (
-                f'Unknown root "{clip(other, 80)}" in "{clip(trimmed, 200)}"; allowed forms: {ALLOWED_FORMS}.'
-            )
+            message = f'Unknown root "{clip(other, 80)}" in "{clip(trimmed, 200)}"; allowed forms: {ALLOWED_FORMS}.'
             raise ReferenceProblem(message, start)
 
 
@@ -60,9 +58,7 @@ def resolve(reference: Reference, params: Mapping[str, Json], artifacts: Mapping
     else:
         spelled, value = f"steps.{reference.name}.output", _artifact(reference, artifacts)
     for part in reference.path:
-        value = (
-            _index(spelled, value, part) if isinstance(part, int) else _own(spelled, value, part, reference)
-        )
+        value = _index(spelled, value, part) if isinstance(part, int) else _own(spelled, value, part, reference)
         spelled += f"[{part}]" if isinstance(part, int) else f".{part}"
     if value is None:
         raise Unresolved(f"{spelled} resolved to null.")
@@ -130,8 +126,7 @@ def _param(reference: Reference, params: Mapping[str, Json]) -> Json:
 def _artifact(reference: Reference, artifacts: Mapping[str, Json]) -> Json:
     if reference.name not in artifacts:
         raise Unresolved(
-            f"steps.{reference.name}.output is not available — "
-            f'step "{reference.name}" has no recorded output.'
+            f'steps.{reference.name}.output is not available — step "{reference.name}" has no recorded output.'
         )
     return artifacts[reference.name]
 

@@ -49,9 +49,7 @@ class _Validation:
     def visit(self, value: Json, schema: Json, path: _Path, depth: int, errors: list[_Error]) -> None:
         self._charge(1)
         if depth > MAX_DEPTH:
-            raise _Exhausted(
-                f"the schema is nested more than {MAX_DEPTH} levels deep; the value is not valid"
-            )
+            raise _Exhausted(f"the schema is nested more than {MAX_DEPTH} levels deep; the value is not valid")
         if not isinstance(schema, dict):
             if schema is not True:
                 errors.append((path, "the schema for this value is not an object"))
@@ -115,9 +113,7 @@ class _Validation:
             errors.append((path, _none_match(keyword, len(branches), first_errors)))
         elif len(matching) > 1:
             shown = ", ".join(map(str, matching[:10]))
-            message = (
-                f'value matches {len(matching)} "oneOf" schemas (branches {shown}); exactly one must match'
-            )
+            message = f'value matches {len(matching)} "oneOf" schemas (branches {shown}); exactly one must match'
             errors.append((path, message))
 
     def _limits(self, value: Json, schema: Json, path: _Path, depth: int, errors: list[_Error]) -> None:
@@ -170,9 +166,7 @@ def _is_number(value: Json) -> bool:
 
 
 def _is_integer(value: Json) -> bool:
-    return (isinstance(value, int) and not isinstance(value, bool)) or (
-        isinstance(value, float) and value.is_integer()
-    )
+    return (isinstance(value, int) and not isinstance(value, bool)) or (isinstance(value, float) and value.is_integer())
 
 
 def _check_length(value: str, schema: Json, path: _Path, errors: list[_Error]) -> None:

@@ -7,11 +7,14 @@ plan and knows no language.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from importlib import import_module
+from typing import Any, Protocol
 
 import msgspec
 
 from flowstone.diagnostics import Diagnostic
+from flowstone.errors import SourceError
+from flowstone.plan.bounds import SOURCE_BYTES
 from flowstone.plan.model import Plan
 from flowstone.ports.dialect import Dialect
 from flowstone.source.file import SourceText
@@ -34,7 +37,7 @@ class Compiler(Protocol):
     def __call__(self, path: str, source: SourceText, load: Callable[[str], SourceText]) -> Compiled: ...
 
 
-class UnknownFormat(ValueError):
+class UnknownFormat(SourceError):
     """No language has such files; the message says what they look like."""
 
 
@@ -53,46 +56,36 @@ def format_of(path: str, text: str) -> str:
     return AKM_GITHUB
 
 
-def compiler_of(language: str) -> Compiler:
-    """The compiler of a language, imported when it is asked for."""
-    if language == ORUN:
-        from flowstone.formats.orun.compile import compile_orun
+def compile_source(shown: str, path: str, source: SourceText, language: str | None = None) -> Compiled:
+    """Compile a file of any language, or of `language` whatever it looks like.
 
-        return compile_orun
-    if language == AKM_MARKDOWN:
-        from flowstone.formats.akm_common.compile import compile_markdown
-
-        return compile_markdown
-    if language == AKM_GITHUB:
-        from flowstone.formats.akm_common.compile import compile_github
-
-        return compile_github
-    raise UnknownFormat(f'there is no language "{language}"')
-
-
-def compile_source(shown: str, path: str, source: SourceText) -> Compiled:
-    """Compile a file: `shown` is its name for people, `path` where files that it names are found."""
-    from flowstone.plan.bounds import SOURCE_BYTES
+    `shown` names it in diagnostics, `path` is where it lies.
+    """
     from flowstone.source.file import read_source
 
     try:
-        language = format_of(path, source.text)
+        language = language or format_of(path, source.text)
     except UnknownFormat as error:
-        return Compiled(None, (Diagnostic("unknown-format", str(error)),), AKM_GITHUB)
-    return compiler_of(language)(path, source, lambda name: read_source(name, SOURCE_BYTES))
+        return Compiled(None, (Diagnostic("unknown-format", error.message),), AKM_GITHUB)
+    placed = msgspec.structs.replace(source, path=path)
+    return compiler_of(language)(shown, placed, lambda nested: read_source(nested, SOURCE_BYTES))
+
+
+def compiler_of(language: str) -> Compiler:
+    """The compiler of a language, imported when it is asked for."""
+    compiler: Compiler = _imported(_COMPILERS[language])
+    return compiler
 
 
 def dialect_of(name: str) -> Dialect:
-    """The dialect of a plan, by `Plan.dialect`."""
-    if name == "akm":
-        from flowstone.formats.akm_common.starting import AkmDialect
+    """The dialect of a plan (`Plan.dialect`), imported when it is asked for."""
+    dialect: Dialect = _imported(_DIALECTS[name])()
+    return dialect
 
-        return AkmDialect()
-    if name == "orun":
-        from flowstone.formats.orun.starting import OrunDialect
 
-        return OrunDialect()
-    raise UnknownFormat(f'there is no dialect "{name}"')
+def _imported(place: tuple[str, str]) -> Any:
+    module, name = place
+    return getattr(import_module(f"flowstone.formats.{module}"), name)
 
 
 def _root_keys(text: str) -> set[str]:
@@ -103,3 +96,14 @@ def _root_keys(text: str) -> set[str]:
         if colon and key and not key[0].isspace():
             keys.add(key.strip().strip("\"'"))
     return keys
+
+
+_COMPILERS = {
+    AKM_MARKDOWN: ("akm_common.compile", "compile_markdown"),
+    AKM_GITHUB: ("akm_common.compile", "compile_github"),
+    ORUN: ("orun.compile", "compile_orun"),
+}
+_DIALECTS = {
+    "akm": ("akm_common.dialect", "AkmDialect"),
+    "orun": ("orun.dialect", "OrunDialect"),
+}

@@ -13,7 +13,7 @@ import msgspec
 from flowstone.errors import ConfigError, FreezeError
 from flowstone.plan.bounds import CONCURRENCY, EXEC_TIMEOUT_MS
 from flowstone.plan.codec import encode_plan, plan_hash
-from flowstone.plan.model import FanOut, Gate, Limits, Plan, Route, Single, Step, Unit
+from flowstone.plan.model import FanOut, Gate, Plan, Route, Single, Step, Unit
 from flowstone.plan.units import (
     AnySpec,
     AssetTarget,
@@ -41,7 +41,7 @@ def freeze(plan: Plan, config: EngineConfig) -> Frozen:
     """Resolve all that is open in a plan; ConfigError and FreezeError name the step."""
     steps = tuple(_step(step, config) for step in plan.steps)
     step_width = _clamp(config.max_concurrency or config.host_concurrency) if plan.policies.reuse_units else None
-    limits = Limits(run_width=plan.limits.run_width, step_width=step_width)
+    limits = msgspec.structs.replace(plan.limits, step_width=step_width)
     read_set = plan.read_set or ((plan.source,) if plan.source else ())
     frozen = msgspec.structs.replace(plan, steps=steps, limits=limits, read_set=read_set)
     text = encode_plan(frozen)

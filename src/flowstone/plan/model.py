@@ -233,9 +233,15 @@ class Policies(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How many units at a time: over the run, and each step at most."""
+    """How many units at a time: over the run, and each step at most.
+
+    `default_run_width` holds where neither the plan nor the start names a width. `host_capped`
+    has the cap of the machine apply too.
+    """
 
     run_width: int | None = None
+    default_run_width: int | None = None
+    host_capped: bool = True
     step_width: int | None = None
 
 

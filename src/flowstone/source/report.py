@@ -12,7 +12,6 @@ from typing import TypeAlias
 from flowstone.diagnostics import SHOWN, Diagnostic, Severity
 from flowstone.values import Json
 
-
 _Painter: TypeAlias = Callable[[str, str], str]
 
 

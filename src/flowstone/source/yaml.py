@@ -14,7 +14,7 @@ import msgspec
 from flowstone.diagnostics import Place, Report
 from flowstone.source.tree import Entry, Mapping, Node, Scalar, Sequence
 from flowstone.source.yaml_scalars import MAX_DIGITS, TooManyDigits, resolve_scalar, resolve_tagged
-from flowstone.source.yaml_syntax import explain, explain_unreadable
+from flowstone.source.yaml_syntax import exceeds_depth, explain, explain_unreadable
 from flowstone.source.yaml_text import LoneSurrogate, Prepared, prepare
 
 
@@ -96,8 +96,7 @@ class _Builder:
         try:
             self._consume(parser)
         except YAMLError as error:
-            message, mark, hint = explain(error, self._prepared.text)
-            self.problem("invalid-yaml", message, self._mark_place(mark), hint)
+            self._syntax(error)
             return None
         except _Stop:
             return None
@@ -130,6 +129,14 @@ class _Builder:
                 self.problem("second-document", "a file holds one YAML document; a second one starts here", place)
                 return
 
+    def _syntax(self, error: Exception) -> None:
+        message, mark, hint = explain(error, self._prepared.text)
+        place = self._mark_place(mark)
+        if exceeds_depth(error):
+            self._too_deep(place)
+        else:
+            self.problem("invalid-yaml", message, place, hint)
+
     def _mark_place(self, mark: Any) -> Place:
         if self._plain_marks:
             line = mark.line + self._first_line
@@ -145,9 +152,12 @@ class _Builder:
 
     def _check_depth(self, depth: int, place: Place) -> None:
         if depth > self._rules.max_depth:
-            message = f"the document is nested more than {self._rules.max_depth} levels deep"
-            self.problem("yaml-depth-limit", message, place)
+            self._too_deep(place)
             raise _Stop
+
+    def _too_deep(self, place: Place) -> None:
+        message = f"the document is nested more than {self._rules.max_depth} levels deep"
+        self.problem("yaml-depth-limit", message, place)
 
     def _scalar(self, event: Any) -> None:
         place = self._mark_place(event.start_mark)

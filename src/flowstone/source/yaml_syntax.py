@@ -36,6 +36,11 @@ def explain_unreadable(char: str) -> str:
     return f"invalid YAML: the {kind} U+{ord(char):04X} is not allowed"
 
 
+def exceeds_depth(error: Any) -> bool:
+    """Whether the library gave up at its own bound of nesting, which it meets while it looks ahead."""
+    return "nesting depth" in str(getattr(error, "problem", ""))
+
+
 class _Mark:
     line = 0
     column = 0

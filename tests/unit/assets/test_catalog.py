@@ -93,9 +93,7 @@ def test_refs_that_lead_outside_are_refused(catalog, ref):
         catalog.find(ref)
 
 
-@pytest.mark.parametrize(
-    "ref", ["things/x", "x", "workflows/a:b", "workflows/a\\b", "b/c//workflows/x", "", "a\0b/c"]
-)
+@pytest.mark.parametrize("ref", ["things/x", "x", "workflows/a:b", "workflows/a\\b", "b/c//workflows/x", "", "a\0b/c"])
 def test_texts_that_are_no_refs(ref):
     with pytest.raises(InputError):
         parse_ref(ref)

@@ -88,8 +88,7 @@ def test_what_is_quoted_comes_back_as_it_was(values):
         for name, value in values.items()
     }
     text = "\n".join(
-        '{}="{}"'.format(name, value.replace("\\", "\\\\").replace('"', '\\"'))
-        for name, value in values.items()
+        '{}="{}"'.format(name, value.replace("\\", "\\\\").replace('"', '\\"')) for name, value in values.items()
     )
     assert parse(text) == values
 

@@ -55,9 +55,7 @@ def test_all_faults_are_named_at_once(tmp_path):
     assert "models.json" in text
 
 
-@pytest.mark.parametrize(
-    "document", [{"engines": []}, {"workflow": 1}, {"bundles": {"a": 1}}, {"defaults": []}]
-)
+@pytest.mark.parametrize("document", [{"engines": []}, {"workflow": 1}, {"bundles": {"a": 1}}, {"defaults": []}])
 def test_wrong_shapes_are_errors_with_a_place(tmp_path, document):
     with pytest.raises(ConfigError, match="must be an object"):
         load(tmp_path, document)

@@ -30,9 +30,7 @@ _NAMES = (
     "authtoken",
     "client_secret",
 )
-_PREFIX = re.compile(
-    r"(?:[sr]k-|gh[pousr]_|github_pat_|xox[baprs]-|AKIA|ASIA|AIza|ya29\.|-----BEGIN)"
-)
+_PREFIX = re.compile(r"(?:[sr]k-|gh[pousr]_|github_pat_|xox[baprs]-|AKIA|ASIA|AIza|ya29\.|-----BEGIN)")
 _ENCODED = re.compile(r"[A-Za-z0-9+/=_-]+")
 BY_NAME = "has a secret-suggesting name"
 BY_SHAPE = "has a secret-shaped value (long, high-entropy string)"
@@ -93,9 +91,7 @@ def _looks_secret(text: str) -> bool:
 
 def _kinds(text: str) -> int:
     """How many of lower-case letters, upper-case letters, digits and other characters occur."""
-    return sum(
-        re.search(kind, text) is not None for kind in ("[a-z]", "[A-Z]", "[0-9]", "[^A-Za-z0-9]")
-    )
+    return sum(re.search(kind, text) is not None for kind in ("[a-z]", "[A-Z]", "[0-9]", "[^A-Za-z0-9]"))
 
 
 def _texts(value: Json) -> Iterator[str]:

@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 
 from flowstone.diagnostics import Place
 
-Timeout: TypeAlias = int | None | UnsetType
+Timeout: TypeAlias = int | UnsetType | None
 """Milliseconds, None for "none", or UNSET where the author says nothing."""
 
 MARKDOWN_EXTENSION = "akm.dev/workflow-markdown"
@@ -22,9 +22,7 @@ MARKDOWN_JOB = "contract"
 BUILTIN_COMMAND = "akm/command"
 
 
-class _Part(
-    msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True
-):
+class _Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
     """What all parts of the IR share: closed, immutable, absent parts left out."""
 
 

@@ -24,18 +24,38 @@ LLM_KEYS = (
 _LLM_COUNTS = ("max_tokens", "context_length")
 _LLM_FLAGS = ("supports_json_schema", "enable_thinking")
 _OWN_PARAMS = frozenset(
-    "model messages temperature maxtokens responseformat stream streamoptions enablethinking "
-    "chattemplatekwargs".split()
+    {
+        "model",
+        "messages",
+        "temperature",
+        "maxtokens",
+        "responseformat",
+        "stream",
+        "streamoptions",
+        "enablethinking",
+        "chattemplatekwargs",
+    }
 )
 _CREDENTIAL_PARAMS = frozenset(
-    "authorization headers apikey token password secret cookie setcookie".split()
+    {
+        "authorization",
+        "headers",
+        "apikey",
+        "token",
+        "password",
+        "secret",
+        "cookie",
+        "setcookie",
+    }
 )
 
 _ENGINE_NAME = re.compile(bounds.ENGINE_NAME)
 _ENV_NAME = re.compile(bounds.ENV_NAME)
 _DRIVE = re.compile(r"^[A-Za-z]:")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_SAFE_RUN = re.compile(r"[A-Za-z0-9_./:@+=,-]+(?: [A-Za-z0-9_./:@+=,-]+)*")
+_WORD = "[A-Za-z0-9_./:@+=,-]+"
+RUN_PATTERN = rf"{_WORD}(?:[ \t]+{_WORD})*"
+_SAFE_RUN = re.compile(RUN_PATTERN)
 
 
 def engine_problem(name: str) -> str | None:
@@ -98,7 +118,7 @@ def run_problem(text: str) -> str | None:
     if _SAFE_RUN.fullmatch(words):
         return None
     odd = next(char for char in words if not _SAFE_RUN.fullmatch(char) and char != " ")
-    return f'holds {odd!r}; only words of letters, digits and _ . / : @ + = , - are run'
+    return f"holds {odd!r}; only words of letters, digits and _ . / : @ + = , - are run"
 
 
 def normal_run(text: str) -> str:
@@ -119,6 +139,12 @@ def llm_problems(bag: Mapping[str, Json]) -> Iterator[tuple[tuple[str | int, ...
             yield from _extra_params_problems(value)
 
 
+def llm_faults(bag: Mapping[str, Json]) -> Iterator[str]:
+    """What is wrong with an `llm:` bag whose keys have not been checked yet."""
+    yield from (f'"{key}" is no key of an llm bag' for key in bag if key not in LLM_KEYS)
+    yield from (message for _, message in llm_problems(bag))
+
+
 def _extra_params_problems(value: Json) -> Iterator[tuple[tuple[str | int, ...], str]]:
     root: tuple[str | int, ...] = ("extra_params",)
     if not isinstance(value, dict):
@@ -132,9 +158,7 @@ def _extra_params_problems(value: Json) -> Iterator[tuple[tuple[str | int, ...],
     yield from _credential_keys(value, root)
 
 
-def _credential_keys(
-    value: Json, path: tuple[str | int, ...]
-) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def _credential_keys(value: Json, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
     inner: Sequence[tuple[str | int, Any]] = ()
     if isinstance(value, dict):
         inner = list(value.items())

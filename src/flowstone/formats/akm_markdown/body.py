@@ -37,9 +37,7 @@ def check_title(title: str | None, body_line: int, text: str, report: Report) ->
     report.error("title-prefix", message, Place(body_line + offset, 1), f"write # {rest or 'Title'}")
 
 
-def _match_headings(
-    drafts: SequenceOf[Draft], sections: SequenceOf[Section], report: Report
-) -> dict[str, Section]:
+def _match_headings(drafts: SequenceOf[Draft], sections: SequenceOf[Section], report: Report) -> dict[str, Section]:
     ids = [draft.id for draft in drafts if draft.id is not None]
     known = frozenset(ids)
     broken = {draft.authored for draft in drafts if draft.id is None}

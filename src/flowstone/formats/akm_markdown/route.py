@@ -69,7 +69,7 @@ class _Branches:
             return None
         if text in self._lines:
             message = f'{at.what} repeats the value "{clip(text, 80)}" (first matched on line {self._lines[text]}).'
-            at.error("route-duplicate", message, "values are compared as text: 1 and \"1\" are the same")
+            at.error("route-duplicate", message, 'values are compared as text: 1 and "1" are the same')
         self._lines.setdefault(text, at.place.line)
         return text
 

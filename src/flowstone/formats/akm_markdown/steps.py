@@ -79,8 +79,7 @@ class _Steps:
             return None
         if not _STEP_ID.fullmatch(text):
             message = (
-                f'Step {index + 1} has the id "{clip(text, 80)}", which cannot be referenced from '
-                "steps.<id>.output."
+                f'Step {index + 1} has the id "{clip(text, 80)}", which cannot be referenced from steps.<id>.output.'
             )
             at.error("step-id-invalid", message, 'use letters, digits, "_" and "-", no digit or dash first')
             return None

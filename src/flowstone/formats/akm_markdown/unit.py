@@ -36,9 +36,7 @@ class ReadUnit(msgspec.Struct, frozen=True):
 
 def read_unit(at: Cursor, step: str) -> ReadUnit:
     """A unit bag; `step` names the step in messages (`Step "a"`)."""
-    found = {
-        key: value.named(f'{step} unit "{key}"') for key, value in at.mapping(grammar.UNIT_KEYS).items()
-    }
+    found = {key: value.named(f'{step} unit "{key}"') for key, value in at.mapping(grammar.UNIT_KEYS).items()}
     command = found.pop("exec", None)
     if command is not None:
         _refuse_engine_keys(found, step)

@@ -52,13 +52,17 @@ class Poll(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """`arguments` are the entries of `with`; `given` names the keys that the step has, with places."""
+    """`arguments` are the entries of `with`; `given` names the keys that the step has, with places.
+
+    `runs` tells that `run` is there and is no empty list, whatever else may be wrong with it.
+    """
 
     name: str
     place: Place
     label: str
     needs: tuple[Scalar, ...] = ()
     when: Scalar | None = None
+    runs: bool = False
     run: tuple[Scalar, ...] = ()
     action: Scalar | None = None
     workflow: Scalar | None = None
@@ -76,7 +80,7 @@ class Step(msgspec.Struct, frozen=True):
 
     @property
     def verbs(self) -> tuple[str, ...]:
-        found = (("run", bool(self.run)), ("action", self.action), ("workflow", self.workflow))
+        found = (("run", self.runs), ("action", self.action), ("workflow", self.workflow))
         return tuple(verb for verb, there in found if there)
 
     def place_of(self, key: str) -> Place:

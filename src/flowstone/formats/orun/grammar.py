@@ -65,11 +65,8 @@ LONGEST_MS = 10 * 365 * 86_400_000
 RETRIES = 1_000_000
 CAPTURE_BYTES = 4 * 1024 * 1024
 PIPE_GRACE_MS = 10_000
-SOURCE_BYTES = 4 * 1024 * 1024
 NESTING = 32
 """Levels of workflows inside workflows."""
-YAML = YamlRules(
-    aliases=True, tags=True, merge_keys=True, anchors=True, text_keys_only=False, max_nodes=200_000
-)
+YAML = YamlRules(aliases=True, tags=True, merge_keys=True, anchors=True, text_keys_only=False, max_nodes=200_000)
 BASE_ENVIRONMENT = ("PATH", "HOME", "TMPDIR")
 SHIM = "orun"

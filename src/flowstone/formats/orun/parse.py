@@ -126,6 +126,7 @@ def _step(cursor: Cursor, index: int) -> Step:
         label=f"step {name.text}" if name else f"steps[{index}]",
         needs=_texts(keys, "needs"),
         when=_optional(keys, "if", _text),
+        runs=_runs(keys.get("run")),
         run=_texts(keys, "run"),
         action=_optional(keys, "action", _text),
         workflow=_optional(keys, "workflow", _text),
@@ -141,6 +142,10 @@ def _step(cursor: Cursor, index: int) -> Step:
         outputs=_named(keys, "outputs", _expression),
         given=tuple((key, value.place) for key, value in keys.items() if not value.is_null),
     )
+
+
+def _runs(cursor: Cursor | None) -> bool:
+    return cursor is not None and not cursor.is_null and cursor.node != Sequence((), cursor.node.place)
 
 
 def _retry(cursor: Cursor) -> Retry:
@@ -163,7 +168,7 @@ def _poll(cursor: Cursor) -> Poll:
     )
 
 
-def _optional(keys: Keys, key: str, read: Callable[[Cursor], Read]) -> Read | None:
+def _optional(keys: Keys, key: str, read: Callable[[Cursor], Read | None]) -> Read | None:
     """What `read` makes of a key; None where it is absent or null."""
     cursor = keys.get(key)
     return None if cursor is None or cursor.is_null else read(cursor)

@@ -1,0 +1,35 @@
+"""The command `akm`: a drop-in for the reference, over the same engine as `flowstone`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from flowstone.cli.errors import Voice
+from flowstone.cli.lazy import LazyGroup, Verb
+from flowstone.cli.program import run_program, version_option
+
+VERBS = {
+    "config": Verb("flowstone.cli.akm.config", "Read and change the configuration."),
+    "lint": Verb("flowstone.cli.akm.lint", "Check assets for mistakes."),
+    "log": Verb("flowstone.cli.akm.log", "Show what runs have recorded."),
+    "show": Verb("flowstone.cli.akm.show", "Show an asset with its parameters and steps."),
+    "workflow": Verb("flowstone.cli.akm.workflow", "Create, run and follow workflows."),
+}
+
+command = LazyGroup(
+    "akm",
+    VERBS,
+    help="Run workflow assets durably: what was done is kept, and a run goes on where it stopped.",
+    epilog="Example: akm workflow run workflows/release --version 1.2",
+    params=[version_option()],
+)
+
+
+def run(argv: Sequence[str] | None = None, name: str = "akm") -> int:
+    """Run with the words behind the command's name; returns the exit code."""
+    return run_program(command, Voice.AKM, argv, name)
+
+
+def main() -> None:
+    sys.exit(run())

@@ -1,0 +1,74 @@
+"""The envelopes of the run verbs as text for people: a line for the run, one a step, one a unit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowstone.cli.render.formats import Format
+from flowstone.cli.render.terminal import neutral, one_line
+
+GLYPHS = {
+    "completed": "✓",
+    "active": "→",
+    "blocked": "⚠",
+    "failed": "✗",
+    "skipped": "-",
+    "pending": " ",
+    "running": "…",
+}
+
+
+def run_text(envelope: dict[str, Any]) -> str:
+    """A run with its steps (status) or with the steps of a drive (run)."""
+    run = envelope.get("run")
+    if run is None:
+        return one_line(f"skipped: {envelope['skipped']['message']}")
+    lines = [f"{GLYPHS.get(run['status'], '?')} {one_line(run['workflowTitle'])}  {run['status']}  {run['id']}"]
+    lines += [f"  {line}" for line in _facts(run, envelope)]
+    lines += [_step_line(step) for step in envelope.get("workflow", {}).get("steps", [])]
+    lines += [_executed_line(step) for step in envelope.get("executed", [])]
+    if envelope.get("units"):
+        lines += ["", *(_unit_line(unit) for unit in envelope["units"])]
+    return "\n".join(lines)
+
+
+def runs_text(envelope: dict[str, Any]) -> str:
+    """One line a run."""
+    if not envelope["runs"]:
+        return "No runs."
+    return "\n".join(_run_line(run) for run in envelope["runs"])
+
+
+def _run_line(run: dict[str, Any]) -> str:
+    ref = one_line(run["workflowRef"])
+    return f"{GLYPHS.get(run['status'], '?')} {run['id']}  {run['status']:<9}  {run['createdAt']}  {ref}"
+
+
+def _facts(run: dict[str, Any], envelope: dict[str, Any]) -> list[str]:
+    lines = []
+    if run["currentStepId"] is not None:
+        lines.append(f"at step {run['currentStepId']}")
+    if envelope.get("aborted"):
+        lines.append("stopped by the time limit" if envelope.get("timedOut") else "stopped on request")
+    if "outputs" in run:
+        from flowstone.values import pretty_json
+
+        lines += neutral(f"outputs: {pretty_json(run['outputs'])}").split("\n")
+    return lines
+
+
+def _step_line(step: dict[str, Any]) -> str:
+    about = step.get("notes") or step.get("summary") or ""
+    return f"  {GLYPHS.get(step['status'], '?')} {step['id']}  {step['status']}  {one_line(about)}".rstrip()
+
+
+def _executed_line(step: dict[str, Any]) -> str:
+    return f"  {'✓' if step['ok'] else '✗'} {step['stepId']}  {one_line(step['summary'] or '')}".rstrip()
+
+
+def _unit_line(unit: dict[str, Any]) -> str:
+    words = [GLYPHS.get(unit["status"], "?"), unit["unitId"], unit["status"], unit["failureReason"] or ""]
+    return ("  " + "  ".join([*words, one_line(unit["diagnostic"] or "")])).rstrip()
+
+
+WRITERS = {Format.TEXT: run_text}

@@ -1,0 +1,96 @@
+"""The outermost ring of a command: runs its body and turns every error into text and exit code.
+
+Each command speaks its own way: akm prints an envelope, orun one marked line, flowstone a sentence
+with a hint. No traceback reaches a terminal; an unexpected one is kept in a file.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+
+from flowstone.cli import exit_codes
+from flowstone.cli.render.terminal import neutral, say
+from flowstone.errors import FlowstoneError, InternalError
+
+
+class Voice(StrEnum):
+    """How a command words its errors."""
+
+    AKM = "akm"
+    ORUN = "orun"
+    FLOWSTONE = "flowstone"
+
+
+class Exit(Exception):
+    """Ends the command with `code`, silently."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+def guarded(voice: Voice, body: Callable[[], int | None]) -> int:
+    """Run `body`; returns the exit code, with whatever went wrong reported on stderr."""
+    try:
+        return body() or exit_codes.OK
+    except Exit as end:
+        return end.code
+    except FlowstoneError as error:
+        report(voice, error)
+        return exit_codes.FAILED if voice is Voice.ORUN else exit_codes.exit_code(error)
+    except KeyboardInterrupt:
+        return exit_codes.INTERRUPTED
+    except BrokenPipeError:
+        return exit_codes.FAILED
+    except Exception as error:
+        report(voice, _unexpected(error))
+        return exit_codes.INTERNAL
+
+
+def report(voice: Voice, error: FlowstoneError) -> None:
+    """Say on stderr what went wrong, in the words of a command."""
+    if voice is Voice.AKM:
+        text = envelope(error)
+    elif voice is Voice.ORUN:
+        text = neutral(f"✕ {error.message}")
+    else:
+        text = neutral(f"error: {error.message}" + (f"\n  hint: {error.hint}" if error.hint else ""))
+    say(text + "\n", sys.stderr)
+
+
+def envelope(error: FlowstoneError) -> str:
+    """The error as akm prints it: pretty JSON with `ok`, `error`, `code` and, where known, `hint`."""
+    from flowstone.cli.render.formats import as_json
+
+    fields = {"ok": False, "error": error.message, "code": error.code}
+    if error.hint:
+        fields["hint"] = error.hint
+    return as_json(fields)
+
+
+def _unexpected(error: Exception) -> InternalError:
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    kept = _keep_traceback(error)
+    hint = f"The traceback is in {kept}." if kept else "No traceback could be kept."
+    return InternalError(f"Unexpected error: {what}", hint=hint)
+
+
+def _keep_traceback(error: Exception) -> str | None:
+    import time
+    import traceback
+
+    from flowstone.config.environment import variables
+    from flowstone.config.paths import locate
+
+    folder = locate(variables()).crashes
+    path = os.path.join(folder, f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.getpid()}.txt")
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            traceback.print_exception(error, file=file)
+    except OSError:
+        return None
+    return path

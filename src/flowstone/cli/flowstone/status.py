@@ -1,0 +1,75 @@
+"""`flowstone status [RUN]`: where a run stands, as text, JSON or a page; `--watch` follows it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from flowstone.cli.flowstone.choice import run_choice
+from flowstone.cli.render.terminal import neutral, say, terminal_of
+from flowstone.cli.runs import chosen_run, now_ms, word_of
+
+if TYPE_CHECKING:
+    from flowstone.api import Flowstone, RunView
+
+INTERVAL = 0.5
+"""Seconds between two looks of `--watch`."""
+
+
+@click.command("status", epilog="Example: flowstone status --last --units")
+@run_choice
+@click.option("--units", is_flag=True, help="Show every unit, with the reason and the output of a failure.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.option("--format", "form", type=click.Choice(["text", "json", "html"]), help="How to print it; html is a page.")
+@click.option("--watch", is_flag=True, help="Follow the run until it ends.")
+def command(run: str | None, last: bool, units: bool, as_json: bool, form: str | None, watch: bool) -> None:
+    """Show where a run stands. Without RUN it is the newest one of this folder."""
+    from flowstone.api import Flowstone
+
+    form = form or ("json" if as_json else "text")
+    with Flowstone() as flow:
+        chosen = chosen_run(flow, run, last)
+        if watch:
+            _follow(flow, chosen, units)
+        else:
+            say(_rendered(flow, flow.status(chosen), form, units))
+
+
+def _rendered(flow: Flowstone, view: RunView, form: str, units: bool) -> str:
+    from flowstone.values import pretty_json
+    from flowstone.views import overview
+
+    if form == "json":
+        return pretty_json(overview.document(view.row, view.state, now_ms(), units=units)) + "\n"
+    word = word_of(flow, view.row.record.dialect)
+    if form == "html":
+        from flowstone.views.report import report_page
+
+        return report_page(view.row, view.state, now_ms(), word)
+    lines = overview.text_lines(view.row, view.state, now_ms(), word, units=units)
+    return "".join(f"{neutral(line)}\n" for line in lines) + _hint(view)
+
+
+def _hint(view: RunView) -> str:
+    """What to do next with a run that stopped."""
+    if view.state.status in ("failed", "held") or view.state.interrupted is not None:
+        return f"go on with: flowstone resume {view.row.record.id}\n"
+    return ""
+
+
+def _follow(flow: Flowstone, run: str, units: bool) -> None:
+    """Print the run again whenever it has changed: over the old text on a terminal, else behind it."""
+    live = terminal_of(sys.stdout).live
+    shown, seen = 0, -1
+    while True:
+        view = flow.status(run)
+        if live or view.state.seq != seen:
+            text = _rendered(flow, view, "text", units)
+            say((f"\x1b[{shown}F\x1b[J" if live and shown else "") + text)
+            shown, seen = text.count("\n"), view.state.seq
+        if not view.state.active or view.state.interrupted is not None:
+            return
+        time.sleep(INTERVAL)

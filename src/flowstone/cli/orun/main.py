@@ -1,0 +1,30 @@
+"""The command `orun`: a drop-in for workflows of orun.dev/v1, over the same engine as `flowstone`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from flowstone.cli.errors import Voice
+from flowstone.cli.lazy import LazyGroup, Verb
+from flowstone.cli.program import run_program, version_option
+
+VERBS = {"workflow": Verb("flowstone.cli.orun.workflow", "Validate, view and run workflow files.")}
+
+command = LazyGroup(
+    "orun",
+    VERBS,
+    bare_help=True,
+    help="Run orun.dev/v1 workflow files durably.",
+    epilog="Example: orun workflow run release.yaml --set version=1.2",
+    params=[version_option()],
+)
+
+
+def run(argv: Sequence[str] | None = None, name: str = "orun") -> int:
+    """Run with the words behind the command's name; returns the exit code."""
+    return run_program(command, Voice.ORUN, argv, name)
+
+
+def main() -> None:
+    sys.exit(run())

@@ -1,0 +1,52 @@
+"""A console command from its words to its exit code: what the three `main` functions share."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from flowstone.cli.errors import Voice, guarded
+from flowstone.cli.options import run_click
+
+VALUED = ("--format", "--output", "--detail", "--shape")
+PLAIN = ("-q", "--quiet", "--verbose")
+
+
+def run_program(command: click.Command, voice: Voice, argv: Sequence[str] | None, name: str) -> int:
+    """Run a command with the words behind its name, by default those of this process."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    return guarded(voice, lambda: run_click(command, behind_the_verb(words), name))
+
+
+def behind_the_verb(words: list[str]) -> list[str]:
+    """The words with the output options that stand in front of the verb moved to the end."""
+    moved: list[str] = []
+    rest = list(words)
+    while rest and rest[0].partition("=")[0] in (*VALUED, *PLAIN):
+        word = rest.pop(0)
+        moved.append(word)
+        if word in VALUED and rest:
+            moved.append(rest.pop(0))
+    return [*rest, *moved] if rest else words
+
+
+def print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
+    """The callback of `--version`."""
+    if wanted and not ctx.resilient_parsing:
+        from importlib.metadata import version
+
+        click.echo(f"flowstone {version('flowstone')}")
+        ctx.exit()
+
+
+def version_option() -> click.Option:
+    return click.Option(
+        ["--version"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=print_version,
+        help="Show the version and exit.",
+    )

@@ -1,0 +1,166 @@
+"""Performs exec units: prepares a command, has the guard run it, and makes its end an outcome."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+
+from flowstone.dispatchers.process.attempt import Attempt, Command
+from flowstone.dispatchers.process.cwd import working_directory
+from flowstone.dispatchers.process.environment import Environments
+from flowstone.dispatchers.process.failures import CannotStart
+from flowstone.dispatchers.process.guard_client import Guard
+from flowstone.dispatchers.process.lines import Lines
+from flowstone.dispatchers.process.result import Output, Performed, outcome_of, refused
+from flowstone.errors import DispatchSetupError
+from flowstone.plan.units import ExecSpec
+from flowstone.ports.dispatcher import Dispatch, OutputLine, Workspace
+from flowstone.redaction import Redactor
+from flowstone.run.outcome import Outcome, Reason
+
+
+class ProcessDispatcher:
+    """Runs commands in one workspace, below one guard process, on the running event loop.
+
+    `env_values` reads an env asset when a unit that binds it is dispatched. `on_line` gets every
+    line that a command prints. `lease_fd` is held by the guard as well, so that the run's lock
+    stays taken until the last command is gone.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        host_env: Mapping[str, str],
+        redactor: Redactor,
+        env_values: Callable[[str], Mapping[str, str]],
+        on_line: OutputLine | None = None,
+        lease_fd: int | None = None,
+    ) -> None:
+        self._workspace = workspace
+        self._host_env = host_env
+        self._redactor = redactor
+        self._environments = Environments(workspace, host_env, env_values)
+        self._on_line = on_line
+        self._lease_fd = lease_fd
+        self._guard: Guard | None = None
+        self._running: set[Attempt] = set()
+        self._closed = False
+        self._extended: dict[tuple[str, ...], Redactor] = {}
+
+    def start(self) -> None:
+        """Start the guard ahead of the first command, so that it boots meanwhile."""
+        self._live_guard()
+
+    async def perform(self, dispatch: Dispatch) -> Outcome:
+        """Run one command to its end. Raises DispatchSetupError after `close`, or without a guard."""
+        if self._closed:
+            raise DispatchSetupError("the process dispatcher is closed")
+        spec = dispatch.spec
+        assert isinstance(spec, ExecSpec)
+        redactor = self._redactor
+        try:
+            environment, secrets = self._environments.build(spec.environment, spec.env, dispatch.context)
+            redactor = self._knowing(secrets)
+            command = Command(
+                argv=tuple(_argument(spec, index) for index in range(len(spec.argv))),
+                environment=environment,
+                cwd=working_directory(_text(spec.cwd), spec.cwd_rule, self._workspace),
+                marks=_marks(spec, dispatch),
+            )
+        except CannotStart as error:
+            return refused(dispatch, error.reason, error.text, redactor)
+        return await self._run(dispatch, spec, command, redactor)
+
+    async def close(self) -> None:
+        """End what still runs and let the guard go; closing twice does nothing."""
+        self._closed = True
+        for attempt in list(self._running):
+            await attempt.end()
+        if self._guard is not None:
+            await self._guard.close()
+            self._guard = None
+
+    async def _run(self, dispatch: Dispatch, spec: ExecSpec, command: Command, redactor: Redactor) -> Outcome:
+        capture = spec.capture
+        lines = self._lines(dispatch, redactor)
+        try:
+            guard = self._live_guard()
+            attempt = Attempt(
+                guard,
+                command,
+                limit=capture.limit + 4 + 4 * redactor.longest,
+                grace_s=capture.grace_ms / 1000,
+                timeout_s=None if dispatch.timeout_ms is None else dispatch.timeout_ms / 1000,
+                on_bytes=(lines[0].feed, lines[1].feed) if lines else None,
+            )
+        except OSError as error:
+            text = f'"{command.argv[0]}" cannot be started: no pipe for its output ({error.strerror})'
+            return refused(dispatch, Reason.SPAWN_FAILED, text, redactor)
+        self._running.add(attempt)
+        try:
+            ending = await attempt.settled()
+        finally:
+            self._running.discard(attempt)
+            for line in lines or ():
+                line.finish()
+        if ending.guard_lost and not guard.heard:
+            raise DispatchSetupError("the guard process ended before it could start a command")
+        stdout = Output(attempt.out.kept, attempt.out.total)
+        stderr = Output(attempt.err.kept, attempt.err.total)
+        return outcome_of(Performed(dispatch, ending, command.cwd, stdout, stderr), redactor)
+
+    def _live_guard(self) -> Guard:
+        if self._guard is None or not self._guard.alive:
+            self._guard = Guard(self._lease_fd, self._host_env)
+        return self._guard
+
+    def _lines(self, dispatch: Dispatch, redactor: Redactor) -> tuple[Lines, Lines] | None:
+        on_line = self._on_line
+        if on_line is None:
+            return None
+
+        def emit(line: str) -> None:
+            with contextlib.suppress(Exception):
+                on_line(dispatch.step, dispatch.unit, line)
+
+        return Lines(redactor, emit), Lines(redactor, emit)
+
+    def _knowing(self, secrets: tuple[str, ...]) -> Redactor:
+        """The run's redactor with a unit's own secrets; units of a fan-out share theirs."""
+        if not secrets:
+            return self._redactor
+        redactor = self._extended.get(secrets)
+        if redactor is None:
+            if len(self._extended) > 64:
+                self._extended.clear()
+            redactor = self._extended[secrets] = self._redactor.extended(secrets)
+        return redactor
+
+
+def _argument(spec: ExecSpec, index: int) -> str:
+    argument = str(spec.argv[index])
+    if "\0" in argument:
+        what = "the program's name" if index == 0 else f'argument {index} of "{spec.argv[0]}"'
+        raise CannotStart(Reason.SPAWN_FAILED, f"{what} holds a NUL character, which no command can be given")
+    if not argument.isascii():
+        try:
+            argument.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            text = f"argument {index} holds half of a character (a lone surrogate)"
+            raise CannotStart(Reason.SPAWN_FAILED, text) from None
+    if index == 0 and not argument:
+        raise CannotStart(Reason.SPAWN_FAILED, "the program's name is empty")
+    return argument
+
+
+def _text(cwd: object) -> str | None:
+    return None if cwd is None else str(cwd)
+
+
+def _marks(spec: ExecSpec, dispatch: Dispatch) -> tuple[bytes, ...]:
+    """The context variables by which a command's descendants are known wherever they hide."""
+    prefix = spec.environment.context
+    if prefix is None:
+        return ()
+    names = (f"{prefix}RUN_ID", f"{prefix}UNIT_ID")
+    return tuple(f"{name}={value}".encode() for name, value in dispatch.context if name in names)

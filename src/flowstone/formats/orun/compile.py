@@ -1,0 +1,36 @@
+"""Source → plan or diagnostics: the whole of the orun language in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from flowstone.diagnostics import Report
+from flowstone.formats.orun.check import check
+from flowstone.formats.orun.children import Family, at
+from flowstone.formats.orun.lower import lower
+from flowstone.formats.orun.parse import parse
+from flowstone.formats.orun.places import Places
+from flowstone.formats.registry import ORUN, Compiled
+from flowstone.plan.model import SourceFile
+from flowstone.source.file import SourceText
+
+
+def compile_orun(path: str, source: SourceText, load: Callable[[str], SourceText]) -> Compiled:
+    """Compile an orun workflow and check the files that it nests.
+
+    `path` is what diagnostics call the file; nested paths start from the folder of `source.path`,
+    and `load` reads such a file or raises SourceError. All that is wrong is reported, sorted by
+    place; the plan is None if anything is.
+    """
+    report = Report()
+    digest = f"sha256:{source.digest}"
+    document = parse(source.text, report)
+    if document is None:
+        return Compiled(None, report.sorted(), ORUN, digest)
+    check(document, Places(tuple(source.text.split("\n"))), report)
+    family = Family(load)
+    family.check(at(path, source.path), document, report)
+    if report.failed:
+        return Compiled(None, report.sorted(), ORUN, digest)
+    plan = lower(document, SourceFile(path, source.digest, source.size), family.files)
+    return Compiled(plan, report.sorted(), ORUN, digest)

@@ -1,0 +1,76 @@
+"""The lint view: the diagnostics of a bundle's workflows as the envelope of `akm lint`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from flowstone.diagnostics import SHOWN, Diagnostic, Severity
+
+STRUCTURE = "invalid-workflow-structure"
+WARNING = "workflow-warning"
+MISSING_UPDATED = "missing-updated"
+
+
+class Linted(msgspec.Struct, frozen=True):
+    """A file that was looked at. `undated`: it has no `updated:`; `dated`: it has been given one."""
+
+    file: str
+    diagnostics: tuple[Diagnostic, ...] = ()
+    undated: bool = False
+    dated: bool = False
+
+
+def lint_view(files: Iterable[Linted]) -> dict[str, Any]:
+    """The envelope (akm facts 24): what was fixed, what is wrong by file and line, and warnings."""
+    fixed: list[dict[str, Any]] = []
+    flagged: list[dict[str, Any]] = []
+    warnings: list[dict[str, Any]] = []
+    for linted in files:
+        errors = [d for d in linted.diagnostics if d.severity is Severity.ERROR]
+        flagged += [_finding(linted.file, STRUCTURE, d) for d in errors[:SHOWN]]
+        if len(errors) > SHOWN:
+            flagged.append(_hidden(linted.file, len(errors)))
+        warnings += [_finding(linted.file, WARNING, d) for d in linted.diagnostics if d.severity is Severity.WARNING]
+        if linted.dated:
+            fixed.append(_undated(linted.file, fixed=True))
+        elif linted.undated:
+            flagged.append(_undated(linted.file, fixed=False))
+    summary = {"fixed": len(fixed), "flagged": len(flagged)}
+    if warnings:
+        summary["warnings"] = len(warnings)
+    return {
+        "ok": not flagged,
+        "fixed": fixed,
+        "flagged": flagged,
+        "warnings": warnings,
+        "summary": summary,
+        "schemaVersion": 1,
+    }
+
+
+def _finding(file: str, issue: str, diagnostic: Diagnostic) -> dict[str, Any]:
+    detail = diagnostic.message
+    if diagnostic.hint and diagnostic.hint not in detail:
+        detail = f"{detail} {diagnostic.hint}"
+    return {
+        "file": file,
+        "issue": issue,
+        "code": diagnostic.code,
+        "detail": detail,
+        "fixed": False,
+        "line": diagnostic.place.line,
+        "column": diagnostic.place.column,
+    }
+
+
+def _hidden(file: str, total: int) -> dict[str, Any]:
+    detail = f"{total - SHOWN} more of {total} errors are not shown; mend the ones above first."
+    return {"file": file, "issue": STRUCTURE, "detail": detail, "fixed": False}
+
+
+def _undated(file: str, *, fixed: bool) -> dict[str, Any]:
+    detail = "`updated:` was added." if fixed else "The front matter has no `updated:`; --fix adds today's date."
+    return {"file": file, "issue": MISSING_UPDATED, "detail": detail, "fixed": fixed}

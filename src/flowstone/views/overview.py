@@ -1,0 +1,285 @@
+"""A run as it stands, in words that belong to no language: one JSON document, or lines of text.
+
+Numbers stay exact and statuses are the core's own; a value that is kept outside the journal because
+of its size is named by its digest.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from flowstone.plan.model import Route
+from flowstone.run.events import RunStatus, Status
+from flowstone.run.record import RunRow
+from flowstone.run.state import Attempt, State, StepState
+from flowstone.values import canonical_json
+from flowstone.views.graph import kind_of
+from flowstone.views.text import one_line, plain_text, spell_count, spell_ms, tail
+
+MARKS = {
+    Status.PENDING: "·",
+    Status.OPEN: "▸",
+    Status.SUCCEEDED: "✓",
+    Status.SKIPPED: "-",
+    Status.FAILED: "✕",
+    Status.UPSTREAM_FAILED: "✕",
+    Status.HELD: "‖",
+    Status.CANCELLED: "✕",
+}
+VALUE_CHARS = 160
+DIAGNOSTIC_LINES = 12
+
+
+class UnitRow(msgspec.Struct, frozen=True):
+    """A unit by its last attempt; times are milliseconds."""
+
+    step: str
+    unit: str
+    index: int
+    status: str
+    attempts: int
+    started_at: int
+    duration: int | None = None
+    reason: str | None = None
+    error: str | None = None
+    diagnostic: str | None = None
+    exit_code: int | None = None
+
+
+def document(row: RunRow, state: State, now: int, *, units: bool = False) -> dict[str, Any]:
+    """The run as a JSON object; with `units` each unit has an entry in its step."""
+    record = row.record
+    return {
+        "run": record.id,
+        "ref": record.ref,
+        "title": record.title,
+        "language": record.dialect,
+        "status": state.status.value,
+        "interrupted": state.interrupted,
+        "currentStep": None if state.status is RunStatus.SUCCEEDED else state.current_step,
+        "createdAt": iso_time(record.created_at),
+        "updatedAt": iso_time(state.updated_at or record.created_at),
+        "completedAt": iso_time(state.closed_at),
+        "durationMs": duration_of(state, now),
+        "planHash": record.plan_hash,
+        "source": record.source_path,
+        "params": record.params,
+        "error": state.error,
+        "outputs": state.outputs,
+        "steps": [_step_document(step, now, units) for step in state.order],
+    }
+
+
+def run_entry(row: RunRow) -> dict[str, Any]:
+    """A line of a list, as a JSON object."""
+    record, summary = row.record, row.summary
+    return {
+        "run": record.id,
+        "ref": record.ref,
+        "title": record.title,
+        "language": record.dialect,
+        "status": summary.status.value,
+        "currentStep": summary.current_step,
+        "createdAt": iso_time(record.created_at),
+        "updatedAt": iso_time(summary.updated_at),
+        "folder": record.cwd,
+    }
+
+
+def text_lines(
+    row: RunRow, state: State, now: int, word: Callable[[str], str] = str, *, units: bool = False
+) -> list[str]:
+    """The run in lines of text; `word` gives a language's own word for a status."""
+    record = row.record
+    lines = [f"{one_line(record.title or record.ref)}: {headline(state)}", f"  run   {record.id}"]
+    lines.append(f"  file  {one_line(record.source_path or record.ref)}")
+    if (duration := duration_of(state, now)) is not None:
+        lines.append(f"  took  {spell_ms(duration)}" if not state.active else f"  age   {spell_ms(duration)}")
+    width = max((len(step.id) for step in state.order), default=0)
+    for step in state.order:
+        lines += _step_lines(step, now, width, word)
+        if units:
+            lines += [line for unit in unit_rows(step, now) for line in unit_lines(unit)]
+    if state.outputs:
+        lines.append("outputs")
+        lines += [f"  {name} = {value_text(value)}" for name, value in state.outputs.items()]
+    if state.error and not any(step.error == state.error for step in state.order):
+        lines += [f"error: {line}" for line in plain_text(state.error).splitlines()]
+    return lines
+
+
+def headline(state: State) -> str:
+    """The run's status in a few words."""
+    if state.active and state.interrupted is not None:
+        return f"active, interrupted ({state.interrupted})"
+    if state.status is RunStatus.ACTIVE and state.started_at is None:
+        return "active, not started"
+    return state.status.value
+
+
+def unit_rows(step: StepState, now: int) -> list[UnitRow]:
+    """The units of a step that were ever started, in item order."""
+    attempts: dict[str, int] = {}
+    for attempt in step.attempts.values():
+        attempts[attempt.unit] = attempts.get(attempt.unit, 0) + attempt.tries
+    return [_unit_row(step, attempt, attempts[attempt.unit], now) for attempt in step.final_attempts()]
+
+
+def unit_lines(row: UnitRow) -> list[str]:
+    """A unit in one line, and under a failed one what is known of the failure."""
+    tried = f", {row.attempts} attempts" if row.attempts > 1 else ""
+    reason = f"  {row.reason}" if row.reason else ""
+    took = f"  {spell_ms(row.duration)}" if row.duration is not None else ""
+    lines = [f"      {one_line(row.unit)}  {row.status}{reason}{took}{tried}"]
+    if row.reason or row.diagnostic:
+        lines += _indented(row.diagnostic or row.error or "", "          ")
+    return lines
+
+
+def unit_counts(step: StepState) -> dict[str, int]:
+    """Units of the step's present (or last) execution by where they stand."""
+    succeeded = sum(1 for unit in step.units.values() if unit.status is Status.SUCCEEDED)
+    total = step.count if step.opened_at is not None else 0
+    failed = step.failures
+    return {"total": total, "succeeded": succeeded, "failed": failed, "running": step.running}
+
+
+def duration_of(state: State, now: int) -> int | None:
+    """Milliseconds from the first drive to the run's end, or until now."""
+    if state.started_at is None:
+        return None
+    if state.active and state.interrupted is None:
+        return max(0, now - state.started_at)
+    return (state.closed_at or state.updated_at) - state.started_at
+
+
+def step_duration(step: StepState, now: int) -> int | None:
+    """Milliseconds that a step was open."""
+    if step.opened_at is None:
+        return None
+    return (step.closed_at if step.closed_at is not None else now) - step.opened_at
+
+
+def iso_time(at: int | None) -> str | None:
+    """A time in milliseconds since the epoch as RFC 3339, UTC."""
+    if at is None:
+        return None
+    moment = datetime.fromtimestamp(at / 1000, UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at % 1000:03d}Z"
+
+
+def value_text(value: Any, limit: int = VALUE_CHARS) -> str:
+    """A value in one line: text as it is, anything else as JSON."""
+    return one_line(value if isinstance(value, str) else canonical_json(value), limit)
+
+
+def skip_note(step: StepState) -> str | None:
+    """Why a step was skipped, where that is known."""
+    note = (step.detail or {}).get("note") if isinstance(step.detail, dict) else None
+    if note is not None:
+        return str(note)
+    if step.status is Status.SKIPPED and step.plan.when is not None:
+        return f"its condition is false: {step.plan.when.source}"
+    return None
+
+
+def _step_document(step: StepState, now: int, units: bool) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "id": step.id,
+        "kind": kind_of(step.plan),
+        "status": step.status.value,
+        "startedAt": iso_time(step.opened_at),
+        "endedAt": iso_time(step.closed_at),
+        "durationMs": step_duration(step, now),
+        "loop": step.loop,
+        "units": unit_counts(step),
+        "output": step.artifact,
+        "reason": step.reason.value if step.reason else None,
+        "error": step.error,
+        "summary": step.summary,
+        "note": skip_note(step),
+    }
+    if step.blob is not None:
+        entry["outputDigest"] = step.blob
+    if units:
+        entry["unitRows"] = [_unit_document(unit) for unit in unit_rows(step, now)]
+    return entry
+
+
+def _unit_document(row: UnitRow) -> dict[str, Any]:
+    return {
+        "unit": row.unit,
+        "index": row.index,
+        "status": row.status,
+        "attempts": row.attempts,
+        "startedAt": iso_time(row.started_at),
+        "durationMs": row.duration,
+        "reason": row.reason,
+        "error": row.error,
+        "diagnostic": row.diagnostic,
+        "exitCode": row.exit_code,
+    }
+
+
+def _step_lines(step: StepState, now: int, width: int, word: Callable[[str], str]) -> list[str]:
+    facts = [word(step.status.value)]
+    counts = unit_counts(step)
+    if step.fans_out and step.opened_at is not None:
+        done = counts["succeeded"] + counts["failed"]
+        facts.append(f"{done}/{spell_count(counts['total'], 'unit')}")
+        facts += [f"{counts['failed']} failed"] if counts["failed"] else []
+    if (took := step_duration(step, now)) is not None:
+        facts.append(spell_ms(took))
+    if isinstance(step.plan.action, Route) and isinstance(step.detail, dict) and "route" in step.detail:
+        facts.append(f"→ {step.detail['route'].get('selected')}")
+    lines = [f"  {MARKS[step.status]} {step.id:<{width}}  {'  '.join(facts)}"]
+    if (note := skip_note(step)) is not None:
+        lines.append(f"      {one_line(note)}")
+    if step.error:
+        reason = f"{step.reason.value}: " if step.reason else ""
+        lines += _indented(reason + step.error, "      ")
+    elif step.artifact is not None and not isinstance(step.plan.action, Route):
+        lines.append(f"      = {value_text(step.artifact)}")
+    elif step.blob is not None:
+        lines.append(f"      = (large value, digest {step.blob[:12]})")
+    return lines
+
+
+def _indented(text: str, indent: str) -> Iterator[str]:
+    """The end of a text, line by line, behind an indent."""
+    kept = tail(plain_text(text), 4_000).text.strip("\n").split("\n")
+    if len(kept) > DIAGNOSTIC_LINES:
+        yield f"{indent}… {spell_count(len(kept) - DIAGNOSTIC_LINES, 'more line')} above"
+    for line in itertools.islice(kept, max(0, len(kept) - DIAGNOSTIC_LINES), None):
+        yield f"{indent}{line}".rstrip()
+
+
+def _unit_row(step: StepState, attempt: Attempt, attempts: int, now: int) -> UnitRow:
+    outcome = attempt.outcome
+    unit = step.units.get(attempt.index)
+    if attempt.lost:
+        status = "lost"
+    elif outcome is None:
+        status = "running"
+    elif unit is not None and unit.retry_at is not None:
+        status = "waiting"
+    else:
+        status = "succeeded" if outcome.ok else "failed"
+    return UnitRow(
+        step.id,
+        attempt.unit,
+        attempt.index,
+        status,
+        attempts,
+        attempt.started_at,
+        (attempt.ended_at if attempt.ended_at is not None else now) - attempt.started_at,
+        outcome.reason.value if outcome and outcome.reason else None,
+        outcome.error if outcome else None,
+        outcome.diagnostic if outcome else None,
+        outcome.exit_code if outcome else None,
+    )

@@ -1,0 +1,64 @@
+"""Live lines: whole, redacted, one owner each, whatever the chunks."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flowstone.dispatchers.process.lines import PIECE_BYTES, Lines
+from flowstone.redaction import Redactor
+from tests.unit.dispatchers.process.conftest import Bench
+
+
+def fed(chunks: list[bytes], secrets: tuple[str, ...] = ()) -> list[str]:
+    seen: list[str] = []
+    lines = Lines(Redactor(secrets), seen.append)
+    for chunk in chunks:
+        lines.feed(chunk)
+    lines.finish()
+    return seen
+
+
+def test_lines_as_they_come_and_a_last_one_without_line_feed() -> None:
+    assert fed([b"a\nb", b"c\n\n", b"10%\r20%\r", b"x"]) == ["a", "bc", "", "10%\r20%\rx"]
+
+
+@given(st.integers(1, 40), st.integers(0, 20))
+def test_no_chunking_shows_a_secret(size: int, before: int) -> None:
+    data = b"." * before + b"sesame-open-now" + b"\nnext"
+    chunks = [data[i : i + size] for i in range(0, len(data), size)]
+    assert fed(chunks, ("sesame-open-now",)) == ["." * before + "[REDACTED]", "next"]
+
+
+def test_a_very_long_line_comes_in_pieces_of_bounded_size() -> None:
+    data = "é€x".encode() * 100_000
+    seen = fed([data[i : i + 70_001] for i in range(0, len(data), 70_001)])
+    assert "".join(seen) == data.decode()
+    assert len(seen) > 5
+    assert max(len(line.encode()) for line in seen) <= PIECE_BYTES
+
+
+def test_pieces_cut_no_secret() -> None:
+    secret = "sesame-open-now"
+    for shift in range(-20, 5):
+        data = b"x" * (PIECE_BYTES + shift) + secret.encode() + b"y" * PIECE_BYTES * 2
+        seen = fed([data[i : i + 9000] for i in range(0, len(data), 9000)], (secret,))
+        text = "".join(seen)
+        assert text.count("[REDACTED]") == 1
+        assert "open" not in text
+        assert text.replace("[REDACTED]", secret).encode() == data
+
+
+def test_pieces_of_bytes_that_are_no_text() -> None:
+    seen = fed([bytes(range(128, 256)) * 2000])
+    assert "".join(seen) == "\ufffd" * 256_000
+
+
+def test_lines_of_a_running_unit_name_it(bench: Bench) -> None:
+    bench.sh(
+        "printf 'tok=sesame'; sleep 0.1; echo -open; echo err >&2; printf end",
+        live=True,
+        secrets=("sesame-open",),
+    )
+    assert {line[:2] for line in bench.lines} == {("a", "a:solo")}
+    assert sorted(line[2] for line in bench.lines) == ["end", "err", "tok=[REDACTED]"]
