@@ -39,6 +39,7 @@ DAG = Policies(
     on_output_error=OnOutputError.FAIL_RUN,
     empty_text_absent=False,
     reuse_units=False,
+    unit_cap=None,
 )
 
 

@@ -8,7 +8,7 @@ from flowstone.drivers.local import Halt
 from flowstone.errors import IllegalTransition
 from flowstone.run.events import AttemptEnded, RunStatus, StepClosed
 from flowstone.run.outcome import Reason
-from flowstone.testing.plans import budget, export, fan_out, ref, route, solo, spine, tolerant
+from flowstone.testing.plans import budget, export, fan_out, ref, retry, route, solo, spine, tolerant
 from flowstone.testing.scripted_dispatcher import Script
 from tests.driving import BAD, bad, driven, ok
 
@@ -226,8 +226,6 @@ class TestBudget:
         assert driven(plan, params={"l": [1, 2, 3]}).state.status is RunStatus.SUCCEEDED
 
     def test_retries_count(self):
-        from flowstone.testing.plans import retry
-
         plan = spine(solo("a", repeat=retry(5)), budget=budget(max_units=3))
         bench = driven(plan, Script().on("a", BAD))
         assert len(bench.asked()) == 3
@@ -248,6 +246,16 @@ class TestBudget:
         bench = driven(plan, Script().on("a", ok("A", tokens=4)).on("b", ok("B", tokens=6)))
         assert bench.statuses() == "a=succeeded b=succeeded c=failed"
         assert bench.step("c").error == "budget exceeded (max_tokens ceiling)"
+
+    def test_the_lifetime_cap_stops_a_run(self):
+        from msgspec.structs import replace
+
+        plan = spine(solo("a", repeat=retry(5)))
+        capped = replace(plan, policies=replace(plan.policies, unit_cap=3))
+        bench = driven(capped, Script().on("a", BAD))
+        assert len(bench.asked()) == 3
+        assert bench.step("a").reason is Reason.UNIT_CAP_EXCEEDED
+        assert plan.policies.unit_cap == 10_000
 
     def test_running_siblings_finish_and_are_journaled(self):
         plan = spine(fan_out("a", "params.l", width=2), budget=budget(max_units=2))
