@@ -239,16 +239,28 @@ class TestDeadGuard:
         assert gone(bench.pids(), within=0.5)
         assert again.value == "again"
 
-    def test_signals_from_a_terminal_do_not_reach_it(self, bench: Bench) -> None:
+    def test_it_is_in_no_group_that_a_terminal_signals(self, bench: Bench) -> None:
         async def work(dispatcher) -> Outcome:
             await dispatcher.perform(bench.dispatch("true"))
             guard = dispatcher._guard.pid
             assert os.getpgid(guard) == guard != os.getpgid(0)
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                os.kill(guard, number)
             return await dispatcher.perform(bench.dispatch("echo", "still here"))
 
         assert bench.using(work).value == "still here"
+
+    def test_a_signal_that_a_command_sends_its_parent_reaches_the_driver(self, bench: Bench) -> None:
+        heard: list[str] = []
+
+        async def work(dispatcher) -> Outcome:
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                loop.add_signal_handler(number, heard.append, number.name[3:])
+            for name in ("INT", "TERM", "HUP"):
+                await dispatcher.perform(bench.dispatch("sh", "-c", f"kill -{name} $PPID; sleep 0.2"))
+            return await dispatcher.perform(bench.dispatch("echo", "still here"))
+
+        assert bench.using(work).value == "still here"
+        assert heard == ["INT", "TERM", "HUP"]
 
 
 class TestMany:
