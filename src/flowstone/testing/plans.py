@@ -58,7 +58,7 @@ def spine(*steps: Step, **fields: Any) -> Plan:
 
 def dag(*steps: Step, **fields: Any) -> Plan:
     """A plan whose steps name their needs; a failure blocks its dependents only."""
-    limits = Limits(run_width=fields.pop("width", None))
+    limits = Limits(run_width=fields.pop("width", None), default_run_width=4, host_capped=False)
     return Plan("dag", "flow", steps, **{"policies": DAG, "limits": limits, **fields})
 
 
