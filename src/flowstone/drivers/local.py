@@ -35,6 +35,8 @@ class Halt(StrEnum):
     """The drive finished as many steps as it was allowed to; the run is active."""
     REFUSED = "refused"
     """The run cannot complete: its outputs cannot be resolved."""
+    REJECTED = "rejected"
+    """A gate rejected a step and no execution is left; the run is active until a person resumes it."""
     INTERRUPTED = "interrupted"
     """A stop was asked for; the run is active and can be taken up again."""
 
@@ -110,7 +112,8 @@ class LocalDriver:
             if not self._state.active:
                 return DriveEnd(Halt.ENDED)
             if not self._tasks and decision.wake_at is None:
-                return DriveEnd(Halt.STEPS_SPENT)
+                spent = any(step.spent for step in self._state.order)
+                return DriveEnd(Halt.REJECTED if spent else Halt.STEPS_SPENT)
             await self._wait(decision.wake_at)
 
     def _commit(self, events: list[Event]) -> None:

@@ -122,6 +122,12 @@ class Gate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
     rubric: str | None = None
     max_loops: int = 1
+    judge: AnySpec | None = None
+    judge_timeout_ms: int | None = None
+    system: str = ""
+    """What the judge is told about its task."""
+    loops: bool = True
+    """False for a unit that cannot answer feedback: it is judged, and never executed again."""
 
 
 class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -216,6 +222,7 @@ class HashRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
 
     prefix: str = "flowstone.unit\x001\x00"
     version: int = 7
+    gate_prefix: str = "flowstone.gate\x001\x00"
 
 
 class Policies(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -22,7 +22,9 @@ from flowstone.run.events import (
     RunStatus,
     Status,
     StepClosed,
+    StepDecided,
     StepOpened,
+    StepRejected,
 )
 from flowstone.run.state import Attempt, State, StepState
 
@@ -46,6 +48,10 @@ def fold(state: State, event: Event) -> None:
             _step_opened(state, event)
         case StepClosed():
             _step_closed(state, event)
+        case StepRejected():
+            _step_rejected(state, event)
+        case StepDecided():
+            state.steps[event.step].decided = event
         case DriverStarted():
             _driver_started(state, event)
         case RunClosed():
@@ -101,6 +107,9 @@ def _give_up_execution(state: State, step: StepState, at: int) -> None:
             attempt.ended_at = at
             state.dispatched -= 1
             step.dispatched -= 1
+    if step.judged is not None and step.judged.running:
+        step.judged.lost = True
+        step.judged.ended_at = at
     step.reset()
     state.running -= running
     state.open_steps -= 1
@@ -119,6 +128,9 @@ def _step_opened(state: State, event: StepOpened) -> None:
 
 def _attempt_started(state: State, event: AttemptStarted) -> None:
     step = state.steps[event.step]
+    if event.index < 0:
+        _judging_started(state, step, event)
+        return
     unit = step.unit(event.index)
     key = (event.unit, event.number)
     before = step.attempts.get(key)
@@ -135,12 +147,28 @@ def _attempt_started(state: State, event: AttemptStarted) -> None:
     state.dispatched += 1
 
 
+def _judging_started(state: State, step: StepState, event: AttemptStarted) -> None:
+    """A judge is asked: it takes a slot, and never counts as a unit."""
+    before = step.attempts.get((event.unit, event.number))
+    tries = before.tries + 1 if before else 1
+    attempt = Attempt(event.unit, event.number, event.index, event.hash, event.at, tries=tries)
+    step.judged = step.attempts[(event.unit, event.number)] = attempt
+    step.running += 1
+    state.running += 1
+
+
 def _attempt_ended(state: State, event: AttemptEnded) -> None:
     step = state.steps[event.step]
     attempt = step.attempts[(event.unit, event.number)]
     attempt.ended_at = event.at
     attempt.outcome = event.outcome
     state.tokens += event.outcome.tokens or 0
+    if event.index < 0:
+        if step.judged is attempt:
+            step.running -= 1
+            state.running -= 1
+            state.wake(step.place)
+        return
     step.result = event.outcome
     unit = step.units.get(event.index)
     if unit is None or unit.attempt is not attempt:
@@ -163,10 +191,22 @@ def _step_closed(state: State, event: StepClosed) -> None:
     step.artifact, step.blob = event.artifact, event.blob
     step.reason, step.error = event.reason, event.error
     step.summary, step.detail = event.summary, event.detail
+    step.decided = None
     if event.status is Status.SKIPPED:
         step.result = None
     for place in state.dependents[step.id]:
         state.wake(place)
+
+
+def _step_rejected(state: State, event: StepRejected) -> None:
+    """The execution is over; the next one, if there is to be one, opens the step again."""
+    step = state.steps[event.step]
+    if step.status is Status.OPEN:
+        state.open_steps -= 1
+    step.reset()
+    step.rejections.append(event)
+    step.spent = event.spent
+    state.wake(step.place)
 
 
 def _run_closed(state: State, event: RunClosed) -> None:
@@ -188,6 +228,8 @@ def _run_reopened(state: State, event: RunReopened) -> None:
     state.error = None
     for step_id in event.steps:
         step = state.steps[step_id]
+        step.allowance_from = len(step.rejections)
+        step.spent = False
         if step.status in ENDED:
             state.unended += 1
         if step.status is Status.OPEN:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from flowstone.plan.model import FanOut, Plan, Step
-from flowstone.run.events import RunStatus, Status
+from flowstone.run.events import RunStatus, Status, StepDecided, StepRejected
 from flowstone.run.outcome import Outcome, Reason
 from flowstone.run.record import RunSummary
 
@@ -53,9 +53,37 @@ class StepState:
     """A step: its status, its present execution, and every attempt ever made for it."""
 
     __slots__ = (
-        "artifact", "attempts", "blob", "closed", "closed_at", "count", "detail", "dispatched", "due",
-        "error", "failures", "halt", "loop", "next_index", "opened_at", "opening", "place", "plan", "queue", "reason",
-        "result", "running", "sealed", "status", "summary", "units",
+        "allowance_from",
+        "artifact",
+        "attempts",
+        "blob",
+        "closed",
+        "closed_at",
+        "count",
+        "decided",
+        "detail",
+        "dispatched",
+        "due",
+        "error",
+        "failures",
+        "halt",
+        "judged",
+        "loop",
+        "next_index",
+        "opened_at",
+        "opening",
+        "place",
+        "plan",
+        "queue",
+        "reason",
+        "rejections",
+        "result",
+        "running",
+        "sealed",
+        "spent",
+        "status",
+        "summary",
+        "units",
     )  # fmt: skip
 
     def __init__(self, place: int, plan: Step) -> None:
@@ -63,6 +91,9 @@ class StepState:
         self.plan = plan
         self.attempts: dict[tuple[str, int], Attempt] = {}
         self.dispatched = 0
+        self.rejections: list[StepRejected] = []
+        self.allowance_from = 0
+        self.decided: StepDecided | None = None
         self.reset()
 
     def reset(self) -> None:
@@ -88,6 +119,8 @@ class StepState:
         self.due: list[int] = []
         self.halt: tuple[Reason, str] | None = None
         self.opening: Any = None
+        self.spent = False
+        self.judged: Any = None
         self.sealed: Any = None
 
     @property
@@ -97,6 +130,11 @@ class StepState:
     @property
     def fans_out(self) -> bool:
         return isinstance(self.plan.action, FanOut)
+
+    @property
+    def next_loop(self) -> int:
+        """The number of the next execution: a rejected one is not repeated, a decided one is kept."""
+        return max(1, len(self.rejections) + (0 if self.decided is not None else 1))
 
     def unit(self, index: int) -> UnitState:
         found = self.units.get(index)

@@ -148,14 +148,20 @@ class Artifacts(Mapping[str, Any]):
 
 def _unit_id(step: StepState, opening: Opening, index: int) -> tuple[str, str | None]:
     if opening.items is None:
-        return f"{step.id}:solo", None
+        return f"{step.id}:solo{_loop_suffix(step)}", None
     while len(opening.ids) <= index:
         spelt = canonical_json(opening.items[len(opening.ids)])
         base = f"{step.id}.unit:{sha256_hex(spelt)}"
         times = opening.seen[base] = opening.seen.get(base, 0) + 1
-        opening.ids.append(base if times == 1 else f"{base}#{times}")
+        opening.ids.append(f"{base}{'' if times == 1 else f'#{times}'}{_loop_suffix(step)}")
         opening.spelt.append(spelt)
     return opening.ids[index], opening.spelt[index]
+
+
+def _loop_suffix(step: StepState) -> str:
+    """Units of a further execution have ids of their own, if they can answer feedback at all."""
+    gate = step.plan.gate
+    return f"~l{step.loop}" if step.loop > 1 and (gate is None or gate.loops) else ""
 
 
 def _prepare_hash(turn: Turn, step: StepState, opening: Opening) -> None:

@@ -15,8 +15,9 @@ from flowstone.run.state import State, StepState
 from flowstone.scheduler.admission import consider
 from flowstone.scheduler.attempts import admit, judge_ended, ring_timers
 from flowstone.scheduler.capacity import free_slots
+from flowstone.scheduler.closing import resolve_outputs
 from flowstone.scheduler.commands import Decision, Facts, Turn
-from flowstone.scheduler.settle import resolve_outputs, settle
+from flowstone.scheduler.settle import settle
 
 
 def decide(state: State, facts: Facts, now: int, redact: Callable[[Any], Any] = lambda value: value) -> Decision:
