@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from flowstone.run.events import AttemptEnded, Event, RunInterrupted, Status, StepClosed, StepOpened
+from flowstone.run.events import AttemptEnded, AttemptStarted, Event, RunInterrupted, Status, StepClosed, StepOpened
 from flowstone.run.state import State, StepState
 from flowstone.values import Json, canonical_json
 
@@ -53,7 +53,7 @@ def plain_progress(state: State, event: Event, word: Word, told: dict[str, int])
 def orun_progress(event: Event, word: Word) -> Iterator[str]:
     """The lines that orun documents for an event (orun facts 2)."""
     match event:
-        case StepOpened(step=step):
+        case AttemptStarted(step=step, number=0, index=0):  # an open step may still wait for a free slot
             yield f"  ▸ {step}"
         case StepClosed(step=step, status=status, error=error):
             yield f"  - {step}: {word(status.value)}"
