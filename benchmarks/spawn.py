@@ -1,4 +1,4 @@
-"""Compares 1,000 runs of `true` through the process dispatcher with `xargs -P`, at widths 4 and 16, and a chain of 200.
+"""Compares runs of `true` through the process dispatcher with `xargs -P`, at several widths.
 
 Prints wall-clock times, their ratio (medians of the rounds) and the driver's own CPU per command.
 """

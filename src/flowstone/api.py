@@ -26,6 +26,7 @@ from flowstone.errors import (
     SourceError,
     UnknownRun,
 )
+from flowstone.ports.catalog import EngineConfig
 from flowstone.ports.dialect import Dialect, Given, Resolved
 from flowstone.run.events import Event, RunStatus
 from flowstone.run.record import RunRecord, RunRow, RunSummary
@@ -79,8 +80,13 @@ class Flowstone:
     UsageError says what the caller must change, StoreError what is wrong with the state on disk.
     """
 
-    def __init__(self, cwd: str | None = None, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, cwd: str | None = None, env: Mapping[str, str] | None = None, *, language: str | None = None
+    ) -> None:
+        """`language` (a name of `formats.registry`) has every target read as a file of that language."""
         self.wiring = Wiring(cwd, env)
+        self._plans: dict[str, Plan] = {}
+        self.language = language
 
     def __enter__(self) -> Flowstone:
         return self
@@ -98,7 +104,7 @@ class Flowstone:
         from flowstone.plan.bounds import SOURCE_BYTES
         from flowstone.source.file import read_source
 
-        if is_path(target):
+        if self.language is not None or is_path(target):
             path = os.path.join(self.wiring.cwd, target)
             source = read_source(path, SOURCE_BYTES)
             return Workflow(self._ref_of(path), target, source, self._compiled(target, path, source))
@@ -109,8 +115,12 @@ class Flowstone:
 
     def compiled_plan(self, target: str) -> Plan:
         """The plan of a source without mistakes, before freezing; else CompileError."""
-        plan: Plan = self._sound(self.compile(target)).compiled.plan
+        plan: Plan = self.sound(target).compiled.plan
         return plan
+
+    def sound(self, target: str) -> Workflow:
+        """Compile a source that must have no mistakes; else CompileError with all of them."""
+        return self._sound(self.compile(target))
 
     def lint(self, targets: Sequence[str]) -> list[tuple[str, tuple[Diagnostic, ...]]]:
         """The diagnostics of each file, sorted by place; a file that cannot be read is one of them."""
@@ -131,7 +141,7 @@ class Flowstone:
     def start(self, target: str, given: Given | None = None, *, new: bool = True) -> Started:
         """Publish a new run of a workflow, or (with `new` False) take up its active run of this scope."""
         given = given or Given()
-        workflow = self._sound(self.compile(target))
+        workflow = self.sound(target)
         plan: Plan = workflow.compiled.plan
         dialect = self.dialect(plan.dialect)
         store = self.wiring.store_for(plan.dialect)
@@ -143,12 +153,13 @@ class Flowstone:
                     hint="Continue it without flags, abandon it, or start another one with --new.",
                 )
             return Started(active, resumed=True)
+        resolved = dialect.resolve(plan, given)
+        dialect.connections(plan, given)
         frozen = self._freeze(workflow)
-        resolved = dialect.resolve(frozen.plan, given)
-        dialect.connections(frozen.plan, given)
         record = self._record(workflow, frozen, dialect, resolved)
         _unchanged(workflow)
         store.create(record, RunSummary(updated_at=record.created_at, current_step=frozen.plan.steps[0].id))
+        self._plans[record.id] = frozen.plan
         return Started(record.id, resolved.warnings)
 
     def drive(
@@ -175,6 +186,7 @@ class Flowstone:
         return drive_run(
             store,
             full,
+            self._plan_of,
             lambda row, state: self._workshop(row, state, given or Given(), lines),
             options or self.drive_options(),
             self.wiring.clock,
@@ -249,11 +261,14 @@ class Flowstone:
 
         return dialect_of(name)
 
-    def drive_options(self, **given: Any) -> DriveOptions:
-        """The options of a drive on this machine; `given` fields replace them."""
+    def drive_options(self, *, max_parallel: int | None = None, **given: Any) -> DriveOptions:
+        """The options of a drive on this machine; `given` fields replace them.
+
+        A workflow's own bound on what runs at a time comes before `max_parallel`.
+        """
         from flowstone.drivers.drive import DriveOptions
 
-        return DriveOptions(**{"host_width": self.wiring.settings.host_concurrency, **given})
+        return DriveOptions(**{"host_width": self._host_width, "run_width": max_parallel, **given})
 
     def source_changed(self, row: RunRow) -> bool:
         """Whether the source that a run was started from is another one now (or is gone)."""
@@ -292,10 +307,17 @@ class Flowstone:
             )
         return False
 
+    @property
+    def _host_width(self) -> int | None:
+        """The cap of this machine; a language that keeps its runs in their folder has none."""
+        from flowstone.formats.registry import ORUN
+
+        return None if self.language == ORUN else self.wiring.settings.host_concurrency
+
     def _compiled(self, shown: str, path: str, source: SourceText) -> Compiled:
         from flowstone.formats.registry import compile_source
 
-        return compile_source(shown, path, source)
+        return compile_source(shown, path, source, self.language)
 
     def _ref_of(self, path: str) -> str:
         return self.wiring.catalog.ref_of(path) or os.path.realpath(path)
@@ -310,7 +332,8 @@ class Flowstone:
     def _freeze(self, workflow: Workflow) -> Frozen:
         from flowstone.freeze.frozen import freeze
 
-        return freeze(workflow.compiled.plan, self.wiring.settings.engines)
+        plan: Plan = workflow.compiled.plan
+        return freeze(plan, self.wiring.settings.engines if plan.limits.host_capped else EngineConfig())
 
     def _record(self, workflow: Workflow, frozen: Frozen, dialect: Dialect, resolved: Resolved) -> RunRecord:
         from flowstone.config.environment import agent_identity
@@ -324,7 +347,7 @@ class Flowstone:
             title=frozen.plan.title or frozen.plan.name,
             scope=self.wiring.scope.key,
             cwd=self.wiring.cwd,
-            plan=frozen.text,
+            plan=_storable(frozen, resolved.secrets),
             plan_hash=frozen.hash,
             created_at=clock.now_ms(),
             source_path=os.path.join(self.wiring.cwd, workflow.source.path),
@@ -334,6 +357,20 @@ class Flowstone:
             session=session,
         )
 
+    def _plan_of(self, row: RunRow) -> Plan:
+        """The plan that a run is driven by: the frozen one, or that of its unchanged source."""
+        from flowstone.plan.codec import decode_plan
+        from flowstone.plan.model import ResumeRule
+
+        fresh = self._plans.get(row.record.id)
+        if fresh is not None:
+            return fresh
+        stored = decode_plan(row.record.plan)
+        if stored.policies.resume is not ResumeRule.SAME_SOURCE or row.record.source_path is None:
+            return stored
+        self.check_source(row.record.id)
+        return self._freeze(self.sound(row.record.source_path)).plan
+
     def _active_run(self, store: Store, ref: str) -> str | None:
         rows = store.find(ref=ref, scope=self.wiring.scope.key, active_only=True, limit=1)
         return next((row.record.id for row in rows), None)
@@ -342,7 +379,10 @@ class Flowstone:
         from flowstone.run.record import RunRow as Row
 
         dialect = self.dialect(row.record.dialect)
-        resolved = dialect.resume(state.plan, given, row.record.params or {})
+        if state.seq == 0 and (given.texts or given.values):
+            resolved = dialect.resolve(state.plan, given)
+        else:
+            resolved = dialect.resume(state.plan, given, row.record.params or {})
         connections = dialect.connections(state.plan, given)
         secrets = [*resolved.secrets, *(v for fields in given.connections.values() for v in fields.values())]
         assert isinstance(row, Row)
@@ -418,6 +458,18 @@ def _shims(plan: Plan) -> list[str]:
     specs = [step.unit.spec for step in plan.steps if step.unit is not None]
     names = [spec.environment.shim for spec in specs if isinstance(spec, ExecSpec)]
     return list(dict.fromkeys(name for name in names if name is not None))
+
+
+def _storable(frozen: Frozen, secrets: Sequence[str]) -> str:
+    """The plan's text for the store. A plan that a resume makes anew is stored without secrets."""
+    from flowstone.plan.codec import encode_plan
+    from flowstone.plan.model import ResumeRule
+    from flowstone.plan.scrub import scrubbed
+    from flowstone.redaction import Redactor
+
+    if not secrets or frozen.plan.policies.resume is not ResumeRule.SAME_SOURCE:
+        return frozen.text
+    return encode_plan(scrubbed(frozen.plan, Redactor(secrets).text))
 
 
 def _unchanged(workflow: Workflow) -> None:

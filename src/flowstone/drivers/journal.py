@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
-from flowstone.plan.bounds import BLOB_BYTES
 from flowstone.plan.model import Plan
 from flowstone.ports.store import Store
 from flowstone.run.events import AttemptEnded, Event, StepClosed
 from flowstone.run.fold import fold
+from flowstone.run.outcome import is_large
 from flowstone.run.state import State
 from flowstone.values import canonical_bytes, decode_json
 
@@ -34,11 +34,11 @@ class Journal:
         self._seq = self._store.append(self._run_id, self._seq, stored, state.summary())
 
     def _outside(self, event: Event) -> Event:
-        if isinstance(event, AttemptEnded) and _is_large(event.outcome.value):
+        if isinstance(event, AttemptEnded) and is_large(event.outcome.value):
             digest = self._store.put_blob(canonical_bytes(event.outcome.value))
             outcome = msgspec.structs.replace(event.outcome, value=None, blob=digest)
             return msgspec.structs.replace(event, outcome=outcome)
-        if isinstance(event, StepClosed) and _is_large(event.artifact):
+        if isinstance(event, StepClosed) and is_large(event.artifact):
             digest = self._store.put_blob(canonical_bytes(event.artifact))
             return msgspec.structs.replace(event, artifact=None, blob=digest)
         return event
@@ -63,11 +63,3 @@ def _inside(store: Store, event: Event) -> Event:
 
 def _fetch(store: Store, digest: str) -> Any:
     return decode_json(store.get_blob(digest), whole_floats=False)
-
-
-def _is_large(value: Any) -> bool:
-    if isinstance(value, str):
-        return len(value) > BLOB_BYTES // 4 and len(value.encode("utf-8", "replace")) > BLOB_BYTES
-    if isinstance(value, (list, dict)):
-        return len(canonical_bytes(value)) > BLOB_BYTES
-    return False

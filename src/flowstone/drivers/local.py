@@ -71,6 +71,7 @@ class LocalDriver:
         self._ended: list[asyncio.Task[Outcome]] = []
         self._awake: asyncio.Event | None = None
         self._cause: str | None = None
+        self._broken: BaseException | None = None
 
     def stop(self, cause: str) -> None:
         """Ask the drive to end what runs and to stop; from the loop's thread, any number of times."""
@@ -93,6 +94,9 @@ class LocalDriver:
     async def _turns(self, events: list[Event]) -> DriveEnd:
         while True:
             events += self._collect()
+            if self._broken is not None:
+                self._commit(events)
+                raise self._broken
             if self._cause is not None:
                 return await self._interrupt(events)
             decision = decide(self._state, self._facts, self._clock.now_ms(), self._redact)
@@ -116,7 +120,7 @@ class LocalDriver:
 
     def _start(self, dispatch: Dispatch) -> None:
         work = self._dispatcher_of(dispatch.spec).perform(dispatch)
-        task: asyncio.Task[Outcome] = asyncio.get_running_loop().create_task(work)  # type: ignore[arg-type]
+        task: asyncio.Task[Outcome] = asyncio.get_running_loop().create_task(work)
         self._tasks[task] = dispatch
         task.add_done_callback(self._on_done)
 
@@ -126,13 +130,20 @@ class LocalDriver:
         self._awake.set()
 
     def _collect(self) -> list[Event]:
-        """The events of the attempts that have ended since, folded in."""
+        """The events of the attempts that have ended since, folded in.
+
+        A dispatcher that raised has no outcome: the attempt stays open, to be begun again, and the
+        drive breaks off after the commit of the others.
+        """
         ended, self._ended = self._ended, []
         return [event for task in ended if (event := self._end_of(task)) is not None]
 
     def _end_of(self, task: asyncio.Task[Outcome]) -> Event | None:
         dispatch = self._tasks.pop(task, None)
         if dispatch is None:
+            return None
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._broken = self._broken or error
             return None
         outcome = failed(Reason.ABORTED, "the run was stopped") if task.cancelled() else task.result()
         for text in outcome.warnings:
@@ -171,6 +182,8 @@ class LocalDriver:
         fold(self._state, interrupted)
         events.append(interrupted)
         self._commit(events)
+        if self._broken is not None:
+            raise self._broken
         return DriveEnd(Halt.INTERRUPTED, cause=self._cause)
 
     async def _cancel_all(self) -> None:

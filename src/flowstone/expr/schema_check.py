@@ -62,7 +62,7 @@ def _check(schema: Json, label: str, path: _Path, depth: int) -> Iterator[Schema
         yield _malformed(label, path, (), f"it is nested more than {MAX_DEPTH} levels deep")
         return
     for keyword, value in schema.items():
-        if keyword in _UNSUPPORTED or _is_unsupported_form(keyword, value):
+        if keyword in UNSUPPORTED or _is_unsupported_form(keyword, value):
             yield _unsupported(label, path, keyword)
             continue
         fault = _fault(keyword, value)
@@ -173,7 +173,7 @@ def _too_large(schema: Json) -> bool:
         return False  # an annotation that JSON does not have, such as .nan: refused with the document
 
 
-_UNSUPPORTED = frozenset(
+UNSUPPORTED = frozenset(
     {
         "$ref",
         "$defs",

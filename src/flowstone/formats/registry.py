@@ -56,12 +56,15 @@ def format_of(path: str, text: str) -> str:
     return AKM_GITHUB
 
 
-def compile_source(shown: str, path: str, source: SourceText) -> Compiled:
-    """Compile a file of any language; `shown` names it in diagnostics, `path` is where it lies."""
+def compile_source(shown: str, path: str, source: SourceText, language: str | None = None) -> Compiled:
+    """Compile a file of any language, or of `language` whatever it looks like.
+
+    `shown` names it in diagnostics, `path` is where it lies.
+    """
     from flowstone.source.file import read_source
 
     try:
-        language = format_of(path, source.text)
+        language = language or format_of(path, source.text)
     except UnknownFormat as error:
         return Compiled(None, (Diagnostic("unknown-format", error.message),), AKM_GITHUB)
     placed = msgspec.structs.replace(source, path=path)
@@ -101,6 +104,6 @@ _COMPILERS = {
     ORUN: ("orun.compile", "compile_orun"),
 }
 _DIALECTS = {
-    "akm": ("akm_common.starting", "AkmDialect"),
+    "akm": ("akm_common.dialect", "AkmDialect"),
     "orun": ("orun.dialect", "OrunDialect"),
 }

@@ -42,7 +42,7 @@ def decode_plan(text: str, *, check: bool = True) -> Plan:
     if len(text) > PLAN_BYTES:
         raise PlanVersionError(f"the stored plan has more than {PLAN_BYTES} bytes")
     try:
-        built = decode_json(text, whole_floats=False)
+        built = decode_json(text, whole_floats=False, max_depth=JSON_DEPTH * 2)
         version = built.get("ir_version") if isinstance(built, dict) else None
         if version != IR_VERSION:
             raise PlanVersionError(

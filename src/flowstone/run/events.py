@@ -28,6 +28,7 @@ class Status(StrEnum):
 
 
 ENDED = frozenset({Status.SUCCEEDED, Status.SKIPPED, Status.FAILED, Status.UPSTREAM_FAILED})
+STOPPED = frozenset({Status.FAILED, Status.HELD})
 
 
 class RunStatus(StrEnum):

@@ -9,6 +9,7 @@ from typing import assert_never
 from flowstone.plan.model import Plan
 from flowstone.run.events import (
     ENDED,
+    STOPPED,
     AttemptEnded,
     AttemptStarted,
     DriverStarted,
@@ -86,14 +87,13 @@ def _driver_started(state: State, event: DriverStarted) -> None:
     for step in state.order:
         if step.status is Status.OPEN:
             _give_up_execution(state, step, event.at)
-    state.running = 0
     state.timers.clear()
     state.starved.clear()
-    state.starving.clear()
 
 
 def _give_up_execution(state: State, step: StepState, at: int) -> None:
     """An execution that a driver left open: what succeeded can be reused, the rest starts again."""
+    running = step.running
     for unit in step.units.values():
         attempt = unit.attempt
         if attempt is not None and attempt.running:
@@ -102,6 +102,7 @@ def _give_up_execution(state: State, step: StepState, at: int) -> None:
             state.dispatched -= 1
             step.dispatched -= 1
     step.reset()
+    state.running -= running
     state.open_steps -= 1
     state.wake(step.place)
 
@@ -156,6 +157,7 @@ def _step_closed(state: State, event: StepClosed) -> None:
         state.open_steps -= 1
     if step.status not in ENDED and event.status in ENDED:
         state.unended -= 1
+    state.stopped += (event.status in STOPPED) - (step.status in STOPPED)
     step.status = event.status
     step.closed_at = event.at
     step.artifact, step.blob = event.artifact, event.blob
@@ -189,6 +191,8 @@ def _run_reopened(state: State, event: RunReopened) -> None:
         if step.status in ENDED:
             state.unended += 1
         if step.status is Status.OPEN:
-            state.open_steps -= 1
+            _give_up_execution(state, step, event.at)
+            continue
+        state.stopped -= step.status in STOPPED
         step.reset()
         state.wake(step.place)

@@ -7,6 +7,9 @@ from typing import Any
 
 import msgspec
 
+from flowstone.plan.bounds import BLOB_BYTES
+from flowstone.values import canonical_bytes
+
 
 class Reason(StrEnum):
     """Why an attempt or a step failed; one closed list."""
@@ -94,6 +97,17 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True, array_like=False)
     @property
     def ok(self) -> bool:
         return self.reason is None
+
+
+def is_large(value: Any) -> bool:
+    """Whether a value travels by digest: its canonical JSON has more than `BLOB_BYTES` bytes."""
+    if isinstance(value, str):
+        return len(value) > BLOB_BYTES // LONGEST_ESCAPE and len(canonical_bytes(value)) > BLOB_BYTES
+    return isinstance(value, (list, dict)) and len(canonical_bytes(value)) > BLOB_BYTES
+
+
+LONGEST_ESCAPE = 6
+"""Bytes that JSON needs at most for one character."""
 
 
 def failed(reason: Reason, error: str, *, ran: bool = True) -> Outcome:

@@ -7,6 +7,7 @@ of all units. Views read it, the scheduler decides on it, and only `fold` change
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -113,8 +114,40 @@ class StepState:
         return sorted(last.values(), key=lambda attempt: attempt.index)
 
 
+class Agenda:
+    """Steps to look at, the first of the file first; a step that waits already is not added again."""
+
+    __slots__ = ("_places", "_waiting")
+
+    def __init__(self, places: Iterable[int] = ()) -> None:
+        self._places = sorted(places)
+        self._waiting = set(self._places)
+
+    def add(self, place: int) -> None:
+        if place not in self._waiting:
+            self._waiting.add(place)
+            heapq.heappush(self._places, place)
+
+    def take(self) -> int | None:
+        if not self._places:
+            return None
+        place = heapq.heappop(self._places)
+        self._waiting.discard(place)
+        return place
+
+    def clear(self) -> None:
+        self._places.clear()
+        self._waiting.clear()
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
 class State:
-    """The run so far. `seq` is the number of the last event folded in."""
+    """The run so far. `seq` is the number of the last event folded in.
+
+    `stopped` counts the steps that failed or are held, `starved` those that wait for a free slot.
+    """
 
     def __init__(self, run_id: str, plan: Plan) -> None:
         self.run_id = run_id
@@ -135,36 +168,18 @@ class State:
         self.open_steps = 0
         self.dispatched = 0
         self.tokens = 0
-        self.starved: list[int] = []
-        self.starving: set[int] = set()
-        self.agenda: list[int] = list(range(len(self.order)))
-        self.awake: set[int] = set(self.agenda)
+        self.stopped = 0
+        self.agenda = Agenda(range(len(self.order)))
+        self.starved = Agenda()
         self.timers: list[tuple[int, int, int]] = []
 
     def wake(self, place: int) -> None:
-        """Have the scheduler look at a step, the first of the file first."""
-        if place not in self.awake:
-            self.awake.add(place)
-            heapq.heappush(self.agenda, place)
-
-    def starve(self, place: int) -> None:
-        """Remember a step that has units to start and found no free slot."""
-        if place not in self.starving:
-            self.starving.add(place)
-            heapq.heappush(self.starved, place)
-
-    def next_starved(self) -> int:
-        """The first step of the file that waits for a slot; it waits no more."""
-        place = heapq.heappop(self.starved)
-        self.starving.discard(place)
-        return place
+        """Have the scheduler look at a step."""
+        self.agenda.add(place)
 
     def next_awake(self) -> StepState | None:
-        if not self.agenda:
-            return None
-        place = heapq.heappop(self.agenda)
-        self.awake.discard(place)
-        return self.order[place]
+        place = self.agenda.take()
+        return None if place is None else self.order[place]
 
     @property
     def active(self) -> bool:

@@ -10,7 +10,7 @@ from flowstone.plan.model import FanOut, Join, OnFailure, Route, Single
 from flowstone.run.events import ENDED, Status, StepClosed, StepOpened
 from flowstone.run.outcome import Reason
 from flowstone.run.state import StepState
-from flowstone.scheduler.bindings import Opening, evaluate_condition, resolve
+from flowstone.scheduler.bindings import Opening, evaluate_condition, resolve, value_type
 from flowstone.scheduler.commands import Turn
 from flowstone.scheduler.settle import close_step, fail_step, settle_route
 
@@ -22,6 +22,9 @@ class NotAList(Exception):
 def consider(turn: Turn, step: StepState) -> None:
     """Open, skip or fail a pending step, or leave it pending."""
     if turn.facts.steps_left == 0:
+        return
+    halting = turn.state.plan.policies.on_failure is OnFailure.HALT
+    if halting and turn.state.stopped:
         return
     verdict = _join(turn, step)
     if verdict is None:
@@ -44,8 +47,7 @@ def _join(turn: Turn, step: StepState) -> Status | None:
     if Status.UPSTREAM_FAILED in needs:
         return Status.UPSTREAM_FAILED
     if Status.FAILED in needs and step.plan.join is Join.ALL_SATISFIED:
-        halting = turn.state.plan.policies.on_failure is OnFailure.HALT
-        return None if halting else Status.UPSTREAM_FAILED
+        return Status.UPSTREAM_FAILED
     return Status.OPEN if all(status in ENDED for status in needs) else None
 
 
@@ -73,7 +75,7 @@ def _condition(turn: Turn, step: StepState) -> bool:
         fail_step(turn, step, Reason.EXPRESSION_ERROR, f"if: {error}")
         return False
     if not isinstance(value, bool):
-        fail_step(turn, step, Reason.EXPRESSION_ERROR, f"if: must be a bool, got {_cel_type(value)}")
+        fail_step(turn, step, Reason.EXPRESSION_ERROR, f"if: must be a bool, got {value_type(value)}")
         return False
     if not value:
         close_step(turn, step, StepClosed(step.id, turn.now, Status.SKIPPED))
@@ -134,10 +136,3 @@ def _js_type(value: Any) -> str:
     if isinstance(value, (int, float)):
         return "number"
     return "string" if isinstance(value, str) else "object"
-
-
-def _cel_type(value: Any) -> str:
-    if value is None:
-        return "null"
-    names = {int: "int", float: "double", str: "string", list: "list", dict: "map", bytes: "bytes"}
-    return names.get(type(value), type(value).__name__)

@@ -54,8 +54,15 @@ def resolve(turn: Turn, reference: Reference) -> Json:
     return resolve_reference(reference, turn.facts.params, Artifacts(turn.state))
 
 
+def value_type(value: Any) -> str:
+    """What CEL calls the type of a value, for the message about a condition that is no bool."""
+    from flowstone.expr.cel_values import type_of
+
+    return type_of(value)
+
+
 def evaluate_condition(turn: Turn, cel: Cel) -> Any:
-    return _evaluate_cel(turn, cel, {})
+    return _evaluate(turn, cel, {})
 
 
 def evaluate_output(turn: Turn, expression: Expression) -> Json:
@@ -68,7 +75,7 @@ def evaluate_output(turn: Turn, expression: Expression) -> Json:
 def evaluate_until(turn: Turn, step: StepState, poll: Poll, attempt: Attempt) -> Any:
     assert attempt.outcome is not None
     extra = {**_result_variables(attempt.outcome), "attempt": attempt.number + 1}
-    return _evaluate_cel(turn, poll.until, extra)
+    return _evaluate(turn, poll.until, extra)
 
 
 def seal_outputs(turn: Turn, step: StepState, outcome: Outcome) -> dict[str, Json]:
@@ -191,7 +198,7 @@ def _context(turn: Turn, step: StepState, index: int, identity: Identity) -> tup
         if opening.inputs:
             shared.append((f"{prefix}INPUTS", canonical_json(opening.inputs)))
         opening.context = tuple(shared)
-    own = ((f"{prefix}UNIT_ID", identity.unit),)
+    own: tuple[tuple[str, str], ...] = ((f"{prefix}UNIT_ID", identity.unit),)
     if identity.item is not None:
         own += ((f"{prefix}ITEM", identity.item), (f"{prefix}ITEM_INDEX", str(index)))
     return opening.context + own
@@ -245,10 +252,6 @@ def _json_of(turn: Turn, expression: Expression, extra: Mapping[str, Any]) -> Js
     from flowstone.expr.cel_values import to_json
 
     return to_json(_evaluate(turn, expression, extra))
-
-
-def _evaluate_cel(turn: Turn, cel: Cel, extra: Mapping[str, Any]) -> Any:
-    return _evaluate(turn, cel, extra)
 
 
 def _evaluate(turn: Turn, expression: Expression, extra: Mapping[str, Any]) -> Any:

@@ -12,8 +12,8 @@ from flowstone.scheduler.commands import Turn
 
 def free_slots(turn: Turn) -> int | None:
     """Units that the run may start now by its own and the host's limit; None for any number."""
-    limits = [w for w in (turn.facts.run_width, turn.facts.host_width) if w is not None]
-    return max(0, min(limits) - turn.state.running) if limits else None
+    limits = [width for width in (turn.facts.run_width, turn.facts.host_width) if width is not None]
+    return max(0, max(1, min(limits)) - turn.state.running) if limits else None
 
 
 def free_in_step(turn: Turn, step: StepState) -> int | None:

@@ -6,15 +6,14 @@ I/O, reads no clock and draws no random number.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable
 from typing import Any
 
 from flowstone.plan.model import OnFailure
-from flowstone.run.events import ENDED, RunClosed, RunStatus, Status
+from flowstone.run.events import STOPPED, RunClosed, RunStatus, Status
 from flowstone.run.state import State, StepState
 from flowstone.scheduler.admission import consider
-from flowstone.scheduler.attempts import admit, judge_ended
+from flowstone.scheduler.attempts import admit, judge_ended, ring_timers
 from flowstone.scheduler.capacity import free_slots
 from flowstone.scheduler.commands import Decision, Facts, Turn
 from flowstone.scheduler.settle import resolve_outputs, settle
@@ -30,16 +29,20 @@ def decide(state: State, facts: Facts, now: int, redact: Callable[[Any], Any] = 
     turn = Turn(state, facts, now, Decision(), redact)
     if not state.active:
         return turn.decision
-    _ring_timers(state, now)
-    _feed_starved(turn)
-    while turn.decision.refusal is None and (step := state.next_awake()) is not None:
+    while turn.decision.refusal is None and (step := _next(turn)) is not None:
         _advance(turn, step)
-        if not state.agenda:
-            _feed_starved(turn)
     _close_run(turn)
     if state.active and state.timers:
         turn.decision.wake_at = state.timers[0][0]
     return turn.decision
+
+
+def _next(turn: Turn) -> StepState | None:
+    """The next step to look at: the first of those that something happened to."""
+    ring_timers(turn.state, turn.now)
+    if turn.state.starved:
+        _feed_starved(turn)
+    return turn.state.next_awake()
 
 
 def _advance(turn: Turn, step: StepState) -> None:
@@ -52,35 +55,18 @@ def _advance(turn: Turn, step: StepState) -> None:
             settle(turn, step)
 
 
-def _ring_timers(state: State, now: int) -> None:
-    """Units whose wait is over become ready; a timer of a unit that went on is dropped."""
-    while state.timers and state.timers[0][0] <= now:
-        _, place, index = heapq.heappop(state.timers)
-        step = state.order[place]
-        unit = step.units.get(index)
-        if unit is not None and unit.status is Status.PENDING and unit.retry_at is not None:
-            step.due.append(index)
-            state.wake(place)
-
-
 def _feed_starved(turn: Turn) -> None:
-    """Steps that waited for a free slot are looked at again, as many as there are slots."""
-    state = turn.state
-    free = free_slots(turn)
-    while state.starved and (free is None or free > 0):
-        place = state.next_starved()
-        if state.order[place].status is not Status.OPEN:
-            continue
-        state.wake(place)
-        free = None if free is None else free - 1
+    """While there is a slot, the first step that waited for one is looked at again."""
+    if free_slots(turn) != 0 and (place := turn.state.starved.take()) is not None:
+        turn.state.wake(place)
 
 
 def _close_run(turn: Turn) -> None:
     state = turn.state
     if not state.active or turn.decision.refusal is not None or state.open_steps:
         return
-    if state.plan.policies.on_failure is OnFailure.HALT:
-        stopped = next((s for s in state.order if s.status in (Status.FAILED, Status.HELD)), None)
+    if state.stopped and state.plan.policies.on_failure is OnFailure.HALT:
+        stopped = next((s for s in state.order if s.status in STOPPED), None)
         if stopped is not None:
             status = RunStatus.FAILED if stopped.status is Status.FAILED else RunStatus.HELD
             turn.record(RunClosed(turn.now, status, error=stopped.error))
@@ -102,4 +88,4 @@ def _spoils(step: StepState) -> bool:
     """Whether a step's end makes the whole run fail."""
     if step.status is Status.FAILED:
         return not step.plan.tolerated
-    return step.status in ENDED and step.status is Status.UPSTREAM_FAILED
+    return step.status is Status.UPSTREAM_FAILED

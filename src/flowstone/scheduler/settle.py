@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any, assert_never
 
+import msgspec
+
 from flowstone.expr.refs import Unresolved
 from flowstone.expr.schema import validate
+from flowstone.plan.bounds import BLOB_BYTES
 from flowstone.plan.model import FanOut, OnError, OnOutputError, Output, Reducer, Route, Single
 from flowstone.run.events import ENDED, Status, StepClosed
-from flowstone.run.outcome import Outcome, Reason
+from flowstone.run.outcome import Outcome, Reason, is_large
 from flowstone.run.state import StepState
 from flowstone.scheduler.bindings import evaluate_output, resolve
 from flowstone.scheduler.commands import Turn
@@ -108,8 +111,7 @@ def fail_step(
 
 def close_step(turn: Turn, step: StepState, closed: StepClosed) -> None:
     """Record the end of a step, unless it would complete a run whose outputs cannot be resolved."""
-    if closed.status is Status.SUCCEEDED:
-        closed = _redacted(turn, closed)
+    closed = _redacted(turn, closed)
     problem = _completion_problem(turn, step, closed)
     if problem is not None:
         turn.decision.refusal = problem
@@ -135,9 +137,18 @@ def resolve_outputs(turn: Turn) -> tuple[dict[str, Any] | None, str | None]:
 
 def _export(turn: Turn, output: Output) -> Any:
     value = evaluate_output(turn, output.value)
+    if turn.state.plan.policies.on_output_error is OnOutputError.ROLL_BACK:
+        _refuse_large(turn, output)
     if output.has_schema and (errors := validate(value, output.schema)):
         raise ValueError("; ".join(errors))
     return value
+
+
+def _refuse_large(turn: Turn, output: Output) -> None:
+    """An export is read from what status shows of a step, which holds no large artifact whole."""
+    for name in output.value.reads:
+        if is_large(turn.state.steps[name].artifact):
+            raise ValueError(f'the artifact of step "{name}" is too large to export (more than {BLOB_BYTES} bytes)')
 
 
 def _completion_problem(turn: Turn, step: StepState, closed: StepClosed) -> str | None:
@@ -157,17 +168,14 @@ def _completion_problem(turn: Turn, step: StepState, closed: StepClosed) -> str 
 
 
 def _redacted(turn: Turn, closed: StepClosed) -> StepClosed:
-    """Values that expressions made of secret inputs are scrubbed; unit values were already."""
-    step = turn.state.steps[closed.step].plan
-    if not step.outputs:
-        return closed
-    return StepClosed(
-        closed.step,
-        closed.at,
-        closed.status,
-        turn.redact(closed.artifact),
-        summary=closed.summary,
-        detail=closed.detail,
+    """What expressions made of secret inputs is scrubbed; the values of units were already."""
+    made_here = turn.state.steps[closed.step].plan.outputs
+    return msgspec.structs.replace(
+        closed,
+        artifact=turn.redact(closed.artifact) if made_here else closed.artifact,
+        error=turn.redact(closed.error),
+        summary=turn.redact(closed.summary),
+        detail=turn.redact(closed.detail),
     )
 
 
@@ -220,11 +228,12 @@ def _first_failure(step: StepState, outcomes: list[Outcome | None]) -> Failure:
 
 def _summary(step: StepState, outcomes: list[Outcome | None]) -> str:
     """What the step did, for people (akm facts 14)."""
-    made = [outcome for outcome in outcomes if outcome is not None]
+    made = sum(1 for outcome in outcomes if outcome is not None)
+    good = sum(1 for unit in step.units.values() if unit.status is Status.SUCCEEDED)
     bad = [(unit, unit.attempt) for unit in step.units.values() if unit.status is Status.FAILED and unit.attempt]
     text = (
-        f'Executed {len(made)} unit(s) for step "{step.id}" via workflow orchestration: '
-        f"{len(made) - len(bad)} succeeded, {len(bad)} failed."
+        f'Executed {made} unit(s) for step "{step.id}" via workflow orchestration: '
+        f"{good} succeeded, {made - good} failed."
     )
     if step.fans_out and step.count == 0:
         text += " The list was empty."

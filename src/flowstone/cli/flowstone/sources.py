@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def compile_errors_shown(flow: Flowstone) -> Iterator[None]:
-    """Print the diagnostics of a source that does not compile on stderr, and end with 1."""
+    """Print the diagnostics of a source that does not compile on stderr, and end the command."""
     try:
         yield
     except CompileError as error:
@@ -29,7 +29,7 @@ def compile_errors_shown(flow: Flowstone) -> Iterator[None]:
         say(render_text(error.path, text, error.diagnostics, terminal_of(sys.stderr).colour), sys.stderr)
         count = len(error.diagnostics)
         say(f"error: {error.path} has {count} mistake{'' if count == 1 else 's'}; nothing was started\n", sys.stderr)
-        raise Exit(exit_codes.FAILED) from None
+        raise Exit(exit_codes.exit_code(error)) from None
 
 
 def _text(path: str) -> str:

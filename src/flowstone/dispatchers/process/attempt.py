@@ -20,6 +20,11 @@ LADDER_S = 2.0
 """Seconds between TERM and KILL for a command that is over its time or cancelled."""
 
 
+UNWATCHED_S = 0.004
+"""Seconds that a command runs before its streams are watched: most of the driver's cost of a short
+command would be watching, and what it printed can be read when it ends."""
+
+
 class Command(msgspec.Struct, frozen=True):
     """What is spawned. `marks` are NAME=value pairs that all its descendants should bear."""
 
@@ -79,7 +84,8 @@ class Attempt:
         self.err = Stream(err, limit, on_bytes[1] if on_bytes else None)
         for stream in (self.out, self.err):
             os.set_blocking(stream.fd, False)
-            loop.add_reader(stream.fd, self._readable, stream)
+        self._watched = False
+        self._watch_timer: asyncio.TimerHandle | None = None
         argv = [argument.encode("utf-8", "surrogateescape") for argument in command.argv]
         cwd = command.cwd.encode("utf-8", "surrogateescape")
         pipes = (their_out, their_err)
@@ -111,6 +117,7 @@ class Attempt:
 
     def spawned(self, pid: int) -> None:
         self._pid = pid
+        self._watch_timer = self._loop.call_later(UNWATCHED_S, self._watch)
 
     def failed(self, number: int, which: str) -> None:
         self.ending.not_started = (number, which)
@@ -145,6 +152,13 @@ class Attempt:
         self._drain()
         self._finish()
 
+    def _watch(self) -> None:
+        """From here on the streams are read as they fill."""
+        self._watched = True
+        for stream in (self.out, self.err):
+            if stream.fd >= 0:
+                self._loop.add_reader(stream.fd, self._readable, stream)
+
     def _readable(self, stream: Stream) -> None:
         if stream.read():
             self._close(stream)
@@ -158,7 +172,8 @@ class Attempt:
 
     def _close(self, stream: Stream) -> None:
         if stream.fd >= 0:
-            self._loop.remove_reader(stream.fd)
+            if self._watched:
+                self._loop.remove_reader(stream.fd)
             stream.close()
 
     def _time_out(self) -> None:
@@ -187,6 +202,8 @@ class Attempt:
             return
         self.finished = True
         self._cancel_timer()
+        if self._watch_timer is not None:
+            self._watch_timer.cancel()
         self._close(self.out)
         self._close(self.err)
         self._guard.release(self._key)

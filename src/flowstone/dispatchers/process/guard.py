@@ -29,6 +29,8 @@ KILL_WAIT_S = 1.0
 """Seconds that killed processes get to vanish before they are reported as left over."""
 TICK_S = 0.02
 """Seconds between two looks at commands that are being ended."""
+SPAWNED_S = 0.002
+"""Seconds that the news of a spawn waits for the news of its end, to wake the driver only once."""
 SOCKET_FD = 3
 LEASE_FD = 4
 
@@ -40,6 +42,7 @@ _RESET = tuple(getattr(signal, name) for name in _RESET_NAMES if hasattr(signal,
 """Signals whose default every command gets back, whatever its driver or the guard ignore."""
 _CLOEXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 _HAS_PROC = os.path.exists("/proc/self/stat")
+_DRIVER = os.getppid()
 _HOLDS_DEAD = hasattr(os, "waitid")
 
 
@@ -70,6 +73,7 @@ class Server:
         self.fds: list[int] = []
         self.commands: dict[int, Command] = {}
         self.replies: list[tuple[Any, ...]] = []
+        self.urgent = False
         self.driver_gone = False
         self.wake, write_end = os.pipe()
         os.set_blocking(self.wake, False)
@@ -81,14 +85,16 @@ class Server:
         while self.commands or not self.driver_gone:
             ending = any(c.signal is not None for c in self.commands.values())
             sources: list[Any] = [self.wake] if self.driver_gone else [self.sock, self.wake]
-            ready = select.select(sources, (), (), TICK_S if ending else None)[0]
+            timeout = TICK_S if ending else SPAWNED_S if self.replies else None
+            ready = select.select(sources, (), (), timeout)[0]
             if self.sock in ready:
                 self.receive()
             if self.wake in ready:
                 self.note_exits()
             if ending or self.driver_gone:
                 self.go_on_ending()
-            self.send_replies()
+            if self.urgent or not ready:
+                self.send_replies()
 
     def receive(self) -> None:
         """Take what the driver sent and obey each whole request; pipe ends come along with them."""
@@ -120,14 +126,12 @@ class Server:
             case ("release", key):
                 self.release(key)
 
-    def spawn(
-        self, key: int, argv: list[bytes], env: dict[bytes, bytes], cwd: bytes, marks: tuple[bytes, ...]
-    ) -> None:
+    def spawn(self, key: int, argv: list[bytes], env: dict[bytes, bytes], cwd: bytes, marks: tuple[bytes, ...]) -> None:
         out, err = self.fds.pop(0), self.fds.pop(0)
         try:
             pid = launch(argv, env, cwd, out, err)
         except LaunchFailed as failure:
-            self.replies.append(("failed", key, failure.number, failure.which))
+            self.reply("failed", key, failure.number, failure.which)
         else:
             self.commands[key] = Command(key, pid, marks)
             self.replies.append(("spawned", key, pid))
@@ -146,7 +150,7 @@ class Server:
             if command.status is None:
                 command.status = _exit_status(command)
                 if command.status is not None:
-                    self.replies.append(("exited", command.key, command.status))
+                    self.reply("exited", command.key, command.status)
 
     def release(self, key: int) -> None:
         """Forget a command whose outcome is known; what it left running stays."""
@@ -180,7 +184,7 @@ class Server:
     def finish(self, command: Command, leftovers: Iterable[int]) -> None:
         if command.status is None:
             command.status = _exit_status(command)
-        self.replies.append(("ended", command.key, command.status, tuple(leftovers)))
+        self.reply("ended", command.key, command.status, tuple(leftovers))
         self.release(command.key)
 
     def lose_driver(self) -> None:
@@ -190,6 +194,10 @@ class Server:
         for key in list(self.commands):
             self.end(key, GRACE_S)
 
+    def reply(self, *reply: Any) -> None:
+        self.replies.append(reply)
+        self.urgent = True
+
     def send_replies(self) -> None:
         if self.replies and not self.driver_gone:
             frames = [marshal.dumps(reply) for reply in self.replies]
@@ -198,6 +206,7 @@ class Server:
             except OSError:
                 self.lose_driver()
         self.replies.clear()
+        self.urgent = False
 
 
 class LaunchFailed(Exception):
@@ -366,6 +375,12 @@ def _group_exists(command: Command) -> bool:
     return _signal(os.killpg, command.pid, 0)
 
 
+def _hand_on(number: int, _frame: object) -> None:
+    """A command that signals its parent means its driver; one that is gone hears nothing."""
+    if os.getppid() == _DRIVER:
+        _signal(os.kill, _DRIVER, number)
+
+
 def _signal(send: Any, target: int, number: int) -> bool:
     try:
         send(target, number)
@@ -417,8 +432,9 @@ def _receive(sock: socket.socket) -> tuple[bytes, list[int]]:
 
 
 def main() -> None:
-    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"):
-        signal.signal(getattr(signal, name), signal.SIG_IGN)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        signal.signal(getattr(signal, name), _hand_on)
+    signal.signal(signal.SIGQUIT, signal.SIG_IGN)
     kept = (SOCKET_FD, LEASE_FD) if "lease" in sys.argv[1:] else (SOCKET_FD,)
     for fd in kept:
         os.set_inheritable(fd, False)

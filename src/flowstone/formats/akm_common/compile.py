@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from flowstone.diagnostics import Diagnostic, Place, Report, errors_of
+from flowstone.formats.akm_common.codes import usage_code_of
 from flowstone.formats.akm_common.document import Document
 from flowstone.formats.akm_common.lower import lower
 from flowstone.formats.registry import AKM_GITHUB, AKM_MARKDOWN, Compiled
 from flowstone.plan import bounds
 from flowstone.plan.model import SourceFile
 from flowstone.source.file import SourceText
-
-_COMPOSITION = frozenset({"multi-job-unsupported", "with-unsupported"})
 
 
 def compile_markdown(path: str, source: SourceText, load: Callable[[str], SourceText]) -> Compiled:
@@ -30,18 +29,8 @@ def compile_github(path: str, source: SourceText, load: Callable[[str], SourceTe
 
 
 def usage_code(diagnostics: Iterable[Diagnostic]) -> str:
-    """The error code under which a command refuses a source: that of the first mistake."""
-    first = next(iter(errors_of(diagnostics)), None)
-    return usage_code_of(None if first is None else first.code)
-
-
-def usage_code_of(first: str | None) -> str:
-    """The error code for a source whose first mistake has the given diagnostic code."""
-    if first is None:
-        return "WORKFLOW_SOURCE_INVALID"
-    if first in _COMPOSITION:
-        return "COMPOSITION_INVALID"
-    return "INPUT_BINDING_INVALID" if first.startswith("input-binding") else "WORKFLOW_SOURCE_INVALID"
+    """The error code under which a command refuses a source: that of its first mistake."""
+    return usage_code_of([found.code for found in errors_of(diagnostics)])
 
 
 def _compile(

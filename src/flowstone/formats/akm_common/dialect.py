@@ -1,41 +1,67 @@
-"""akm's words for what the core calls by its own: the statuses of views, and the templates of files."""
+"""How akm starts runs, and the words that it has for what the core calls by its own (Dialect port)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from flowstone.formats.akm_common.codes import usage_code_of
+from flowstone.plan.model import Plan
+from flowstone.ports.dialect import Given, Resolved
+from flowstone.ports.projection import Projection
 from flowstone.run.events import RunStatus, Status
 
-STEP_WORDS: dict[Status, str] = {
-    Status.PENDING: "pending",
-    Status.OPEN: "pending",
-    Status.SUCCEEDED: "completed",
-    Status.SKIPPED: "skipped",
-    Status.FAILED: "failed",
-    Status.UPSTREAM_FAILED: "pending",
-    Status.HELD: "blocked",
-    Status.CANCELLED: "pending",
+_WORDS = {
+    Status.OPEN.value: "pending",
+    Status.SUCCEEDED.value: "completed",
+    Status.UPSTREAM_FAILED.value: "pending",
+    Status.HELD.value: "blocked",
+    Status.CANCELLED.value: "pending",
+    RunStatus.ABANDONED.value: "failed",
 }
-"""A step that is being executed is still pending: akm says more about units only."""
+"""A step that is being executed is still pending; all other words are the core's own."""
 
-UNIT_WORDS: dict[Status, str] = {
-    Status.PENDING: "pending",
-    Status.OPEN: "running",
-    Status.SUCCEEDED: "completed",
-    Status.SKIPPED: "skipped",
-    Status.FAILED: "failed",
-    Status.UPSTREAM_FAILED: "pending",
-    Status.HELD: "failed",
-    Status.CANCELLED: "failed",
-}
 
-RUN_WORDS: dict[RunStatus, str] = {
-    RunStatus.ACTIVE: "active",
-    RunStatus.SUCCEEDED: "completed",
-    RunStatus.FAILED: "failed",
-    RunStatus.HELD: "blocked",
-    RunStatus.ABANDONED: "failed",
-}
+class AkmDialect:
+    """The Dialect port for akm."""
 
-SCHEMA_FILES = {"akm-markdown": "akm-workflow.json", "akm-github": "akm-github-workflow.json"}
+    name = "akm"
+
+    @property
+    def projection(self) -> Projection | None:
+        return None
+
+    def run_id(self, plan: Plan, fresh: str, now_ns: int) -> str:
+        return fresh
+
+    def resolve(self, plan: Plan, given: Given) -> Resolved:
+        """Flags read by declared type, ready values, then defaults; what looks secret draws a warning."""
+        from flowstone.formats.akm_common.credentials import flagged_values, scan, warning
+        from flowstone.formats.akm_common.flags import check_params, coerce_flags
+
+        params = coerce_flags(plan.params, given.texts, given.values)
+        check_params(plan.params, params)
+        warnings = tuple(warning(finding) for finding in scan(params))
+        return Resolved(params, params, tuple(flagged_values(params)), warnings)
+
+    def resume(self, plan: Plan, given: Given, stored: Mapping[str, Any]) -> Resolved:
+        """The stored params, which no flag may change."""
+        from flowstone.errors import InputError
+        from flowstone.formats.akm_common.credentials import flagged_values
+
+        if given.texts or given.values:
+            raise InputError("Workflow parameter flags can only be set on a new run.")
+        params = dict(stored)
+        return Resolved(params, params, tuple(flagged_values(params)))
+
+    def connections(self, plan: Plan, given: Given) -> dict[str, Any]:
+        return {}
+
+    def word(self, status: str) -> str:
+        return _WORDS.get(status, status)
+
+    def code(self, codes: Sequence[str]) -> str:
+        return usage_code_of(codes)
 
 
 def template(name: str, updated: str, schema: str = "akm-workflow.json") -> str:

@@ -1,7 +1,7 @@
 """Parameter flags (and `--set name=value`) → the params of a run, typed as the workflow declares.
 
-A flag's text is read by its param's schema (akm facts 21.2); then all values are held against the
-declared schemas at once.
+A flag's text is read by its param's schema (akm facts 21.2); then all values together are held
+against the declared schemas.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ class _Mismatch(ValueError):
     """The text cannot be read as the declared type; the message completes `--name …`."""
 
 
-def coerce_flags(params: Sequence[Param], flags: Sequence[Flag]) -> dict[str, Json]:
-    """The params of a run, in declared order: what the flags give, else the declared defaults.
+def coerce_flags(
+    params: Sequence[Param], flags: Sequence[Flag], ready: Mapping[str, Json] | None = None
+) -> dict[str, Json]:
+    """The params of a run in declared order: what the flags give, `ready` values, else the defaults.
 
     Raises InputError: UNKNOWN_FLAG for a name that is not declared, else INVALID_FLAG_VALUE with
-    every flag that does not fit.
+    every flag that cannot be read as its type. `check_params` then holds them against the schemas.
     """
     declared = {param.name: param for param in params}
     given: dict[str, list[str | None]] = {}
@@ -37,18 +39,16 @@ def coerce_flags(params: Sequence[Param], flags: Sequence[Flag]) -> dict[str, Js
         if name not in declared:
             raise _unknown(name, declared)
         given.setdefault(name, []).append(text)
-    values = _coerce_all(declared, given)
-    check_params(params, values)
-    return values
+    for name in ready or {}:
+        if name not in declared:
+            raise _unknown(name, declared)
+    return _coerce_all(declared, given, ready or {})
 
 
 def check_params(params: Sequence[Param], values: Mapping[str, Json]) -> None:
-    """Raise InputError with every value that its declared schema refuses, or that is not declared."""
-    declared = {param.name: param for param in params}
-    for name in values:
-        if name not in declared:
-            raise _unknown(name, declared)
-    problems = validate(values, {"type": "object", "properties": {p.name: p.schema or {} for p in params}}, "params")
+    """Hold the params of a run against the declared schemas; InputError lists everything that misses."""
+    properties = {param.name: param.schema or {} for param in params}
+    problems = validate(dict(values), {"type": "object", "properties": properties}, "params")
     if problems:
         lines = "".join(f"\n- {problem}" for problem in problems)
         raise InputError(f"Workflow parameter flags do not satisfy the workflow's declared schemas:{lines}")
@@ -71,13 +71,15 @@ def _unknown(name: str, declared: Mapping[str, Param]) -> InputError:
     return InputError(f"Unknown flag --{clip(name, 80)}.", code="UNKNOWN_FLAG", hint=hint)
 
 
-def _coerce_all(declared: Mapping[str, Param], given: Mapping[str, list[str | None]]) -> dict[str, Json]:
+def _coerce_all(
+    declared: Mapping[str, Param], given: Mapping[str, list[str | None]], ready: Mapping[str, Json]
+) -> dict[str, Json]:
     values: dict[str, Json] = {}
     problems = []
     for name, param in declared.items():
         if name not in given:
-            if param.has_default:
-                values[name] = param.default
+            if name in ready or param.has_default:
+                values[name] = ready.get(name, param.default)
             continue
         try:
             values[name] = _coerce(param.schema or {}, given[name])

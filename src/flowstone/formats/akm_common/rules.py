@@ -53,7 +53,9 @@ _ENGINE_NAME = re.compile(bounds.ENGINE_NAME)
 _ENV_NAME = re.compile(bounds.ENV_NAME)
 _DRIVE = re.compile(r"^[A-Za-z]:")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_SAFE_RUN = re.compile(r"[A-Za-z0-9_./:@+=,-]+(?: [A-Za-z0-9_./:@+=,-]+)*")
+_WORD = "[A-Za-z0-9_./:@+=,-]+"
+RUN_PATTERN = rf"{_WORD}(?:[ \t]+{_WORD})*"
+_SAFE_RUN = re.compile(RUN_PATTERN)
 
 
 def engine_problem(name: str) -> str | None:

@@ -33,7 +33,10 @@ class Refusal(msgspec.Struct, frozen=True):
 
 _SUPPORTED = "commands/…, scripts/…, tasks/…, workflows/… and akm/command"
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
-_REF = re.compile(rf"(?:(?P<bundle>[A-Za-z0-9_-]+)//)?(?P<family>[a-z]+)/(?P<name>{_NAME}(?:/{_NAME})*)")
+_BUNDLE = r"[A-Za-z0-9_-]+//"
+_REF = re.compile(rf"(?:{_BUNDLE})?(?P<family>[a-z]+)/{_NAME}(?:/{_NAME})*")
+USES_PATTERN = rf"{BUILTIN_COMMAND}|(?:{_BUNDLE})?(?:commands|scripts|tasks|workflows)/{_NAME}(?:/{_NAME})*"
+"""What `classify_uses` accepts, for the published schema."""
 
 
 def classify_uses(ref: str) -> Family | Refusal:

@@ -1,0 +1,136 @@
+"""Progress as whole lines, for pipes, CI and the documented output of orun.
+
+Lines are put together in memory and written in one piece, so that lines of units that run side by
+side never mix. Both classes implement `ports.observer.Observer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, TextIO
+
+from flowstone.cli.render.terminal import BOLD, DIM, GREEN, RED, YELLOW, Terminal, neutral, one_line, say
+from flowstone.errors import FlowstoneError
+from flowstone.views.progress import (
+    StepLine,
+    Word,
+    elapsed_text,
+    orun_progress,
+    plain_progress,
+    run_took_ms,
+    shown,
+    step_line,
+)
+
+if TYPE_CHECKING:
+    from flowstone.run.events import Event
+    from flowstone.run.state import State
+
+LAG_S = 0.05
+"""How long a line may wait for others before it is written."""
+
+COLOURS = {"succeeded": GREEN, "failed": RED, "held": YELLOW, "upstream_failed": YELLOW}
+
+
+class LineWriter:
+    """Collects lines and writes them together, soon. A stream that fails is left alone."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._pending: list[str] = []
+        self._due: object = None
+        self._broken = False
+
+    def put(self, lines: Iterable[str]) -> None:
+        """Lines that may wait for a moment."""
+        self._pending.extend(lines)
+        if self._pending and self._due is None:
+            self._due = call_soon(LAG_S, self.flush)
+
+    def flush(self) -> None:
+        text = "".join(f"{_whole(line)}\n" for line in self._pending)
+        self._pending.clear()
+        self._due = None
+        if text and not self._broken:
+            try:
+                say(text, self._stream)
+            except FlowstoneError:
+                self._broken = True
+
+
+class PlainLines:
+    """Progress of any run: a line when a step begins and ends, when a unit fails, for each output line.
+
+    A wide fan-out also tells its count, every few seconds at most. `close` writes what still waits.
+    """
+
+    def __init__(self, stream: TextIO, word: Word) -> None:
+        self._writer = LineWriter(stream)
+        self._word = word
+        self._told: dict[str, int] = {}
+
+    def recorded(self, state: State, events: Sequence[Event]) -> None:
+        self._writer.put(line for event in events for line in plain_progress(state, event, self._word, self._told))
+
+    def line(self, step: str, unit: str, text: str) -> None:
+        self._writer.put([f"{unit} │ {text}"])
+
+    def warned(self, text: str) -> None:
+        self._writer.put([f"warning: {text}"])
+
+    def close(self) -> None:
+        self._writer.flush()
+
+
+class OrunLines:
+    """The progress that orun documents, with its own words for statuses."""
+
+    def __init__(self, stream: TextIO, word: Word) -> None:
+        self._writer = LineWriter(stream)
+        self._word = word
+
+    def recorded(self, state: State, events: Sequence[Event]) -> None:
+        self._writer.put(line for event in events for line in orun_progress(event, self._word))
+
+    def line(self, step: str, unit: str, text: str) -> None:
+        self._writer.put([f"    {step} │ {text}"])
+
+    def warned(self, text: str) -> None:
+        self._writer.put([f"  ! {text}"])
+
+    def close(self) -> None:
+        self._writer.flush()
+
+
+def summary(state: State, word: Word, terminal: Terminal) -> list[str]:
+    """The account at the end of a run: a line for each step, then the run and what it gave."""
+    width = max((len(step.id) for step in state.order), default=0)
+    lines = [text for step in state.order for text in _step_lines(step_line(step, word), terminal, width)]
+    status = terminal.paint(word(state.status.value), BOLD)
+    lines.append(f"run {one_line(state.run_id)}: {status} in {elapsed_text(run_took_ms(state))}")
+    if isinstance(state.outputs, dict):
+        lines += [one_line(f"  {name} = {shown(value)}") for name, value in state.outputs.items()]
+    return lines
+
+
+def call_soon(seconds: float, call: Callable[[], None]) -> object:
+    """Have the running event loop call back; without one the call is made at once and this is None."""
+    import asyncio
+
+    try:
+        return asyncio.get_running_loop().call_later(seconds, call)
+    except RuntimeError:
+        call()
+        return None
+
+
+def _step_lines(line: StepLine, terminal: Terminal, width: int) -> list[str]:
+    took = "" if line.took_ms is None else elapsed_text(line.took_ms)
+    word = terminal.paint(f"{line.word:<10}", COLOURS.get(line.status, DIM))
+    first = f"  {one_line(line.step):<{width}}  {word}  {took:>6}  {line.units}".rstrip()
+    return [first] + ([f"      {terminal.paint('✕', RED)} {one_line(line.error)}"] if line.error else [])
+
+
+def _whole(line: str) -> str:
+    """A line as one line; tabs stay."""
+    return neutral(line).replace("\n", " ")

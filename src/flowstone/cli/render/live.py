@@ -1,0 +1,142 @@
+"""The live view of a run on a terminal: steps, units, widths and elapsed time, redrawn in place.
+
+Implements `ports.observer.Observer`. It draws a few times a second from the driver's own event
+loop, so it never sees a half-changed state, and what it draws is bounded by the screen.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TextIO
+
+from flowstone.cli.render.lines import call_soon, summary
+from flowstone.cli.render.terminal import Terminal, one_line, say
+from flowstone.views.progress import Word, elapsed_text, step_line
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from flowstone.run.events import Event
+    from flowstone.run.state import State, StepState
+
+REDRAW_S = 0.2
+GLYPHS = {
+    "succeeded": ("✓", "green"),
+    "failed": ("✗", "red"),
+    "skipped": ("-", "dim"),
+    "upstream_failed": ("!", "yellow"),
+    "held": ("⚠", "yellow"),
+    "cancelled": ("✗", "dim"),
+    "pending": ("·", "dim"),
+}
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+
+
+class LiveView:
+    """Draws a run until `close`, which leaves the summary on the screen."""
+
+    def __init__(self, stream: TextIO, word: Word, terminal: Terminal) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._stream = stream
+        self._word = word
+        self._terminal = terminal
+        self._console = Console(file=stream, force_terminal=True, no_color=not terminal.colour, highlight=False)
+        self._live = Live(console=self._console, auto_refresh=False, transient=True)
+        self._state: State | None = None
+        self._above: list[str] = []
+        self._due: object = None
+        self._closed = False
+
+    def recorded(self, state: State, events: Sequence[Event]) -> None:
+        if self._state is None:
+            self._live.start()
+        self._state = state
+        self._soon()
+
+    def line(self, step: str, unit: str, text: str) -> None:
+        self._above.append(f"{one_line(unit)} │ {one_line(text)}")
+        self._soon()
+
+    def warned(self, text: str) -> None:
+        self._above.append(f"warning: {one_line(text)}")
+        self._soon()
+
+    def close(self) -> None:
+        """Take the view away; print what still waits and the summary. Closing twice does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        self._live.stop()
+        lines = list(self._above)
+        if self._state is not None:
+            lines += summary(self._state, self._word, self._terminal)
+        say("".join(f"{line}\n" for line in lines), self._stream)
+
+    def _soon(self) -> None:
+        if self._due is None and not self._closed:
+            self._due = call_soon(REDRAW_S, self._draw)
+
+    def _draw(self) -> None:
+        self._due = None
+        if self._closed:
+            return
+        if self._above:
+            self._console.print("\n".join(self._above), markup=False, emoji=False, soft_wrap=True)
+            self._above.clear()
+        if self._state is not None:
+            self._live.update(picture(self._state, self._word, self._console, _now_ms()), refresh=True)
+            if self._state.active and _in_loop():
+                self._soon()
+
+
+def picture(state: State, word: Word, console: Console, now: int) -> Table:
+    """What stands on the screen: the steps that fit, the running ones first, and a line for the run."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=False, padding=(0, 1), expand=False)
+    for step in visible(state.order, max(3, console.size.height - 4)):
+        line = step_line(step, word, now)
+        glyph, style = GLYPHS.get(step.status, (SPINNER[now // 100 % len(SPINNER)], "cyan"))
+        table.add_row(
+            Text(glyph, style=style),
+            Text(one_line(step.id), overflow="ellipsis", no_wrap=True),
+            Text(line.word, style=style),
+            Text(line.units, style="dim"),
+            Text("" if line.took_ms is None else elapsed_text(line.took_ms), style="dim"),
+        )
+    ended = len(state.order) - sum(1 for step in state.order if step.status in ("pending", "open"))
+    total = elapsed_text(0 if state.started_at is None else now - state.started_at)
+    table.add_row("", Text(f"{ended}/{len(state.order)} steps, {state.running} units running, {total}", style="bold"))
+    return table
+
+
+def visible(steps: Sequence[StepState], room: int) -> list[StepState]:
+    """At most `room` steps in file order: all open ones, then those nearest to them."""
+    if len(steps) <= room:
+        return list(steps)
+    chosen = {step.place for step in [step for step in steps if step.status == "open"][:room]}
+    anchor = min(chosen) if chosen else next((s.place for s in steps if s.status == "pending"), len(steps) - 1)
+    for step in sorted(steps, key=lambda step: abs(step.place - anchor)):
+        if len(chosen) == room:
+            break
+        chosen.add(step.place)
+    return [step for step in steps if step.place in chosen]
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)
+
+
+def _in_loop() -> bool:
+    import asyncio
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
