@@ -89,7 +89,7 @@ def _contention(error: FlowstoneError) -> str | None:
 
 def _run(flow: Flowstone, target: str, given: Given, options: DriveOptions, output: Output, new: bool) -> int:
     from flowstone.cli.akm.progress import progress_of
-    from flowstone.cli.akm.text import WRITERS
+    from flowstone.cli.akm.text import writers
     from flowstone.views.envelope import run_envelope
 
     started = _started(flow, target, given, new)
@@ -107,17 +107,18 @@ def _run(flow: Flowstone, target: str, given: Given, options: DriveOptions, outp
             code="WORKFLOW_OUTPUT_INVALID",
             hint=f"The run {started.run_id} stays active: mend the step that makes the value, then run it again.",
         )
+    word, now = word_of(flow), flow.wiring.clock.now_ms()
     view = run_envelope(
         report.row.record,
         report.state,
         report.executed,
-        word_of(flow),
-        flow.wiring.clock.now_ms(),
+        word,
+        now,
         cause=report.end.cause,
         resumed=started.resumed,
         warnings=[*warnings, *report.warnings],
     )
-    emit(view, output, WRITERS)
+    emit(view, output, writers(report.row, report.state, word, now))
     return _exit_code(report)
 
 
