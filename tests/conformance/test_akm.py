@@ -37,7 +37,7 @@ def cases() -> dict[str, dict[str, Any]]:
 def exclusions() -> dict[str, str]:
     lines = (CORPUS / "exclusions.txt").read_text("utf-8").splitlines()
     rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
-    return {name: issue for name, issue in rows}
+    return dict(rows)
 
 
 CASES = cases()
@@ -52,6 +52,8 @@ AKM = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # the runner leaves closing its files to the interpreter
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # how such a warning arrives
 @pytest.mark.parametrize("name", [name for name in CASES if name not in EXCLUDED])
 def test_case(name: str) -> None:
     """The first difference between what the case expects and what the command did."""
