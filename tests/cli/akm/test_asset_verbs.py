@@ -123,3 +123,9 @@ def test_log(akm):
     assert akm.json("log", "--since", f"@offset:{end}")["events"] == []
     assert akm.json("log", "--since", "2999-01-01")["events"] == []
     assert akm.error("log", "--since", "yesterday", code=2)["code"] == "INVALID_FLAG_VALUE"
+
+
+def test_lint_leaves_other_yaml_alone(akm):
+    akm.write("bundle/workflows/notes.yml", "just: data\n")
+    akm.write("bundle/workflows/half.yml", "on: { workflow_dispatch: {} }\n")
+    assert {row["file"] for row in akm.json("lint")["flagged"]} == {"workflows/half.yml"}

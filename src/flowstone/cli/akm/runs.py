@@ -48,7 +48,7 @@ def latest_run(flow: Flowstone, target: str, *, all_scopes: bool = False) -> str
     """The run of a workflow that was updated last in this scope; UnknownRun when there is none."""
     scope = None if all_scopes else flow.wiring.scope.key
     store = reading_store(flow)
-    rows = [row for ref in refs_of(flow, target) for row in store.find(scope=scope, ref=ref, children=True)]
+    rows = [row for ref in refs_of(flow, target) for row in store.find(scope=scope, ref=ref)]
     if not rows:
         raise UnknownRun(f"No workflow runs found for {target}", hint=f"Start one with: akm workflow run {target}")
     return max(rows, key=_updated).record.id
