@@ -441,6 +441,15 @@ def is_path(target: str) -> bool:
     return target.endswith(SOURCE_SUFFIXES) or target.startswith((".", "/", "~")) or os.path.isfile(target)
 
 
+def workflow_template(name: str, updated: str) -> str:
+    """The text of a new akm workflow; `updated` is a date. Its modeline names the published schema."""
+    from importlib.resources import files
+
+    from flowstone.formats.akm_common.dialect import template
+
+    return template(name, updated, str(files("flowstone") / "schemas" / "akm-workflow.json"))
+
+
 def timeout_of(text: str) -> int | None:
     """Milliseconds of a time limit such as "90s" or "10m", None for "none"; InputError for any other text."""
     from flowstone.expr.duration import DurationProblem, parse_timeout
@@ -485,4 +494,14 @@ def _unchanged(workflow: Workflow) -> None:
         )
 
 
-__all__ = ["Flowstone", "Given", "RunStatus", "RunView", "Started", "Workflow", "is_path", "timeout_of"]
+__all__ = [
+    "Flowstone",
+    "Given",
+    "RunStatus",
+    "RunView",
+    "Started",
+    "Workflow",
+    "is_path",
+    "timeout_of",
+    "workflow_template",
+]
