@@ -427,13 +427,17 @@ class _Chain:
         if self._observer is not None:
             self._observer.recorded(state, events)
 
-    def line(self, step: str, unit: str, text: str) -> None:
-        if self._observer is not None:
-            self._observer.line(step, unit, text)
+    @property
+    def line(self) -> Callable[[str, str, str], None]:
+        return self._observer.line if self._observer is not None else _unheard
 
     def warned(self, text: str) -> None:
         if self._observer is not None:
             self._observer.warned(text)
+
+
+def _unheard(step: str, unit: str, text: str) -> None:
+    """Where nobody listens to what units print."""
 
 
 def is_path(target: str) -> bool:

@@ -202,7 +202,7 @@ class RunWorkshop:
                 self._wiring.workspace(self._row),
                 self._wiring.env,
                 self._redactor,
-                lambda ref: self._wiring.catalog.env_values(ref),
+                lambda ref: self._wiring.catalog.env_values(ref),  # noqa: PLW0108  (the catalog is made when a unit needs it)
                 observer.line if self._lines else None,
                 lease.fd,
             )

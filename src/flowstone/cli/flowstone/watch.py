@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from flowstone.cli.render.lines import PlainLines, Word, summary
+from flowstone.cli.render.lines import PlainLines, summary
 from flowstone.cli.render.terminal import say, terminal_of
 
 if TYPE_CHECKING:
     from flowstone.cli.render.live import LiveView
     from flowstone.drivers.drive import DriveReport
     from flowstone.run.state import State
-
+    from flowstone.views.progress import Word
 
 
 class Progress:
