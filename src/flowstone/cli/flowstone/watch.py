@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from flowstone.cli.render.lines import PlainLines, summary
 from flowstone.cli.render.terminal import say, terminal_of
+from flowstone.views.progress import Word
 
 if TYPE_CHECKING:
     from flowstone.cli.render.live import LiveView
