@@ -22,6 +22,7 @@ from flowstone.views.progress import (
     shown,
     step_line,
 )
+from flowstone.views.text import short_unit
 
 if TYPE_CHECKING:
     from flowstone.run.events import Event
@@ -83,7 +84,7 @@ class PlainLines:
         self._writer.put(line for event in events for line in plain_progress(state, event, self._word, self._told))
 
     def line(self, step: str, unit: str, text: str) -> None:
-        self._writer.add(f"{unit} │ {clip(text, LINE_CHARS)}")
+        self._writer.add(f"{short_unit(unit)} │ {clip(text, LINE_CHARS)}")
 
     def warned(self, text: str) -> None:
         self._writer.put([f"warning: {text}"])
