@@ -30,7 +30,7 @@ from flowstone.ports.catalog import EngineConfig
 from flowstone.ports.dialect import Dialect, Given, Resolved
 from flowstone.run.events import Event, RunStatus
 from flowstone.run.record import RunRecord, RunRow, RunSummary
-from flowstone.wiring import DIALECTS, RunWorkshop, Wiring
+from flowstone.wiring import DIALECTS, RunWorkshop, Wiring, require_dispatchers
 
 if TYPE_CHECKING:
     from flowstone.drivers.drive import DriveOptions, DriveReport
@@ -156,6 +156,7 @@ class Flowstone:
         resolved = dialect.resolve(plan, given)
         dialect.connections(plan, given)
         frozen = self._freeze(workflow)
+        require_dispatchers(frozen.plan)
         record = self._record(workflow, frozen, dialect, resolved)
         _unchanged(workflow)
         store.create(record, RunSummary(updated_at=record.created_at, current_step=frozen.plan.steps[0].id))

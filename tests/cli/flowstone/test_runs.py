@@ -216,3 +216,12 @@ def test_a_pipe_gets_no_escapes(run, project):
         ended = run("flowstone", *argv, TERM="xterm", FORCE_COLOR="1")
         assert "\x1b" not in ended.stdout + ended.stderr
         assert "\r" not in ended.stdout + ended.stderr
+
+
+def test_a_kind_of_step_that_cannot_run_yet_starts_nothing(run, project):
+    script = "  - name: s\n    action: script\n    with: { source: '1' }\n"
+    (project / "script.yaml").write_text(NAP.split("steps:")[0] + "steps:\n" + script)
+    refused = run("flowstone", "run", "script.yaml")
+    assert refused.returncode == 2
+    assert '"s" (script)' in refused.stderr
+    assert not (project / ".orun").exists() or not list((project / ".orun").glob("wfruns/*"))
