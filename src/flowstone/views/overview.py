@@ -142,11 +142,14 @@ def unit_lines(row: UnitRow) -> list[str]:
 
 
 def unit_counts(step: StepState) -> dict[str, int]:
-    """Units of the step's present (or last) execution by where they stand."""
-    succeeded = sum(1 for unit in step.units.values() if unit.status is Status.SUCCEEDED)
+    """Units of the step by where their last attempts stand; reused ones count as succeeded."""
     total = step.count if step.opened_at is not None else 0
-    failed = step.failures
-    return {"total": total, "succeeded": succeeded, "failed": failed, "running": step.running}
+    last = step.final_attempts() if total else []
+    failed = sum(1 for attempt in last if attempt.outcome is not None and not attempt.outcome.ok)
+    succeeded = sum(1 for attempt in last if attempt.outcome is not None and attempt.outcome.ok)
+    if not step.fans_out and step.status is Status.FAILED:
+        failed, succeeded = total, 0
+    return {"total": total, "succeeded": min(succeeded, total), "failed": min(failed, total), "running": step.running}
 
 
 def duration_of(state: State, now: int) -> int | None:
