@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-
 from flowstone.plan.model import Plan
 from flowstone.run.events import AttemptEnded, AttemptStarted, RunReopened, RunStatus, Status, StepClosed, StepOpened
 from flowstone.testing.crashing_store import Crash, CrashingStore, When
@@ -96,9 +95,7 @@ def check_journal(bench: Bench) -> None:
                 pass
 
 
-def crash_at_every_append(
-    plan: Plan, script: Script, params: dict[str, Any], open_store: Callable[[], Any]
-) -> int:
+def crash_at_every_append(plan: Plan, script: Script, params: dict[str, Any], open_store: Callable[[], Any]) -> int:
     """Kill a driver before and after each append and go on; returns how many runs were killed."""
     expected, appends = uninterrupted(plan, script, params, open_store())
     killed = 0
