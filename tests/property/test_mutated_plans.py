@@ -15,7 +15,25 @@ from flowstone.values import canonical_json, decode_json
 from tests.crash.scenarios import SCENARIOS
 from tests.driving import BAD, Bench
 
-STRANGE = (None, True, False, 0, -1, 1.5, 10**30, "", "a", "\ud800", "ä\0", [], {}, [None], {"type": "x"}, [[]], "steps.a.output")
+STRANGE = (
+    None,
+    True,
+    False,
+    0,
+    -1,
+    1.5,
+    10**30,
+    "",
+    "a",
+    "\ud800",
+    "ä\0",
+    [],
+    {},
+    [None],
+    {"type": "x"},
+    [[]],
+    "steps.a.output",
+)
 
 
 def mutated(value, chance):
@@ -94,7 +112,11 @@ def test_random_texts_are_refused():
     text = encode_plan(SCENARIOS["a_route"]()[0])
     for _ in range(300):
         at = chance.randrange(len(text))
-        cut = text[:at] + chance.choice(["", "x", '"', "{", "\0", "9" * 500, "[" * 99]) + text[at + chance.randint(0, 4) :]
+        cut = (
+            text[:at]
+            + chance.choice(["", "x", '"', "{", "\0", "9" * 500, "[" * 99])
+            + text[at + chance.randint(0, 4) :]
+        )
         check(cut, Script().on("a", BAD), {})
 
 

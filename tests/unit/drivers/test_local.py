@@ -7,6 +7,7 @@ import signal
 
 import pytest
 
+from flowstone.drivers.drive import _Drive
 from flowstone.drivers.local import Halt
 from flowstone.errors import DispatchSetupError, LeaseHeld, StoreError
 from flowstone.run.events import AttemptEnded, AttemptStarted, DriverStarted, RunInterrupted, RunStatus
@@ -41,7 +42,9 @@ def test_what_ends_together_is_one_commit():
     bench = Bench(spine(fan_out("m", "params.l", width=10)), params={"l": list(range(10))})
     appends = []
     real = bench.store.append
-    bench.store.append = lambda run, seq, events, summary: appends.append(len(events)) or real(run, seq, events, summary)
+    bench.store.append = lambda run, seq, events, summary: (
+        appends.append(len(events)) or real(run, seq, events, summary)
+    )
     bench.drive()
     assert len(appends) == 2
 
@@ -128,3 +131,49 @@ def test_a_retry_that_waits_does_not_keep_an_interrupted_drive():
     end = bench.drive(timeout_ms=1_000).end
     assert end.cause == "timeout"
     assert bench.state.status is RunStatus.ACTIVE
+
+
+@pytest.fixture
+def stopping(monkeypatch):
+    """A function that makes an answer: when it is given, a stop is asked for in the same moment."""
+    drives = []
+    run = _Drive.run
+
+    def remembered(self, first, lease):
+        drives.append(self)
+        return run(self, first, lease)
+
+    monkeypatch.setattr(_Drive, "run", remembered)
+
+    def answering(outcome):
+        return lambda dispatch: drives[-1]._stop("signal:SIGINT") or outcome
+
+    return answering
+
+
+def test_a_step_that_was_done_when_the_stop_came_is_not_run_again(stopping):
+    script = Script().on("a", stopping(ok("done")), delay_ms=5).on("b", ok(), delay_ms=60_000)
+    bench = Bench(dag(solo("a"), solo("b"), solo("c", needs=("a",))), script)
+    assert bench.drive().end.cause == "signal:SIGINT"
+    assert bench.statuses() == "a=succeeded b=open c=pending"
+    bench.script.on("b", ok())
+    bench.drive()
+    assert bench.dispatcher.steps() == ["b", "c"]
+    assert bench.state.status is RunStatus.SUCCEEDED
+
+
+def test_a_stop_that_comes_with_the_end_of_the_run_interrupts_nothing(stopping):
+    bench = Bench(dag(solo("a")))
+    bench.script.on("a", stopping(ok()))
+    bench.drive()
+    assert bench.reports[-1].end.halt is Halt.ENDED
+    assert bench.state.status is RunStatus.SUCCEEDED
+    assert bench.events(RunInterrupted) == []
+
+
+def test_a_failure_that_comes_with_the_stop_is_not_retried(stopping):
+    bench = Bench(spine(solo("a")))
+    bench.script.on("a", stopping(BAD))
+    bench.drive(max_retries=3)
+    assert bench.state.status is RunStatus.FAILED
+    assert len(bench.asked()) == 1

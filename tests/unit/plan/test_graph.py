@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from flowstone.plan.graph import ancestors, closure, find_cycle
@@ -29,7 +31,7 @@ def test_a_cycle_is_named_from_its_first_member_to_itself(needs, members):
     assert set(cycle) == members
     if cycle:
         assert cycle[0] == cycle[-1]
-        assert all(following in needs[name] for name, following in zip(cycle, cycle[1:], strict=False))
+        assert all(following in needs[name] for name, following in itertools.pairwise(cycle))
 
 
 def test_long_chains_are_no_problem():
