@@ -186,7 +186,7 @@ class Rounds:
         expected, seconds, commands = self.expected[language]
         play = Round(self.base / f"round-{number}", language)
         for _ in range(self.random.randint(1, 3)):
-            if not self._kill_once(play, self.random.uniform(0.05, seconds * 1.1), number):
+            if not self._kill_once(play, self.random.uniform(0, seconds), number):
                 break
         before = self._finish(play, number)
         if play.result() != expected:
@@ -210,6 +210,9 @@ class Rounds:
             return False
         done, counts = self._counts(play)
         driver = play.start() if state is None else play.resume()
+        if self.random.random() < 0.8:
+            _wait_for_a_command(play, driver, sum(counts.values()))
+            delay /= 3
         time.sleep(delay)
         self._check_zombies(driver.pid, number)
         driver.send_signal(signal.SIGKILL)
@@ -269,6 +272,12 @@ class Rounds:
 
     def _wrong(self, number: int, text: str) -> None:
         self.mistakes.append(f"round {number}: {text}")
+
+
+def _wait_for_a_command(play: Round, driver: subprocess.Popen[bytes], before: int) -> None:
+    """Until a driver has started one more command, so that the kill comes while it works."""
+    while len(play.starts()) <= before and driver.poll() is None:
+        time.sleep(0.002)
 
 
 def _zombies_after(driver: int, seconds: float) -> set[int]:
