@@ -174,9 +174,22 @@ class LocalDriver:
             timer.cancel()
 
     async def _interrupt(self, events: list[Event]) -> DriveEnd:
-        """End what runs, record it as aborted, and leave the run to be taken up again."""
+        """End what runs, and leave the run to be taken up again.
+
+        What ended by itself meanwhile is judged, so that a step that is done is closed; what was
+        ended is recorded as aborted and judged by nobody.
+        """
         assert self._cause is not None
         await self._cancel_all()
+        aborted = [task for task in self._tasks if task.cancelled()]
+        self._ended = [task for task in self._tasks if not task.cancelled()]
+        events += self._collect()
+        facts = msgspec.structs.replace(self._facts, admitting=False)
+        events += decide(self._state, facts, self._clock.now_ms(), self._redact).events
+        if not self._state.active:
+            self._commit(events)
+            return DriveEnd(Halt.ENDED)
+        self._ended = aborted
         events += self._collect()
         interrupted = RunInterrupted(self._clock.now_ms(), self._cause)
         fold(self._state, interrupted)
