@@ -26,10 +26,11 @@ from flowstone.errors import (
     SourceError,
     UnknownRun,
 )
+from flowstone.ports.catalog import EngineConfig
 from flowstone.ports.dialect import Dialect, Given, Resolved
 from flowstone.run.events import Event, RunStatus
 from flowstone.run.record import RunRecord, RunRow, RunSummary
-from flowstone.wiring import DIALECTS, FOLDER_DIALECTS, RunWorkshop, Wiring
+from flowstone.wiring import DIALECTS, RunWorkshop, Wiring
 
 if TYPE_CHECKING:
     from flowstone.drivers.drive import DriveOptions, DriveReport
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
     from flowstone.run.state import State
     from flowstone.source.file import SourceText
 
-DEFAULT_PARALLEL = 4
-"""Units at a time where neither workflow nor caller bounds them and no configuration applies."""
 SOURCE_SUFFIXES = (".md", ".yml", ".yaml")
 
 
@@ -86,6 +85,7 @@ class Flowstone:
     ) -> None:
         """`language` (a name of `formats.registry`) has every target read as a file of that language."""
         self.wiring = Wiring(cwd, env)
+        self._plans: dict[str, Plan] = {}
         self.language = language
 
     def __enter__(self) -> Flowstone:
@@ -159,6 +159,7 @@ class Flowstone:
         record = self._record(workflow, frozen, dialect, resolved)
         _unchanged(workflow)
         store.create(record, RunSummary(updated_at=record.created_at, current_step=frozen.plan.steps[0].id))
+        self._plans[record.id] = frozen.plan
         return Started(record.id, resolved.warnings)
 
     def drive(
@@ -185,8 +186,9 @@ class Flowstone:
         return drive_run(
             store,
             full,
+            self._plan_of,
             lambda row, state: self._workshop(row, state, given or Given(), lines),
-            options or self.drive_options(full),
+            options or self.drive_options(),
             self.wiring.clock,
             watcher,
             reopen=reopened if reopen else None,
@@ -259,24 +261,14 @@ class Flowstone:
 
         return dialect_of(name)
 
-    def drive_options(self, run_id: str | None = None, *, max_parallel: int | None = None, **given: Any) -> DriveOptions:
-        """The options of a drive (of a run that exists) on this machine; `given` fields replace them.
+    def drive_options(self, *, max_parallel: int | None = None, **given: Any) -> DriveOptions:
+        """The options of a drive on this machine; `given` fields replace them.
 
-        A workflow's own bound on what runs at a time comes before `max_parallel`. Where runs are kept
-        in their folder, neither the configuration nor its limit of this machine applies.
+        A workflow's own bound on what runs at a time comes before `max_parallel`.
         """
         from flowstone.drivers.drive import DriveOptions
-        from flowstone.plan.codec import decode_plan
 
-        width = max_parallel
-        if run_id is not None:
-            store, full = self.wiring.store_of(run_id)
-            record = store.load(full).record
-            width = decode_plan(record.plan, check=False).limits.run_width or max_parallel
-            if record.dialect in FOLDER_DIALECTS:
-                return DriveOptions(**{"run_width": width or DEFAULT_PARALLEL, **given})
-        host = self.wiring.settings.host_concurrency
-        return DriveOptions(**{"host_width": host, "run_width": width, **given})
+        return DriveOptions(**{"host_width": self._host_width, "run_width": max_parallel, **given})
 
     def source_changed(self, row: RunRow) -> bool:
         """Whether the source that a run was started from is another one now (or is gone)."""
@@ -315,6 +307,13 @@ class Flowstone:
             )
         return False
 
+    @property
+    def _host_width(self) -> int | None:
+        """The cap of this machine; a language that keeps its runs in their folder has none."""
+        from flowstone.formats.registry import ORUN
+
+        return None if self.language == ORUN else self.wiring.settings.host_concurrency
+
     def _compiled(self, shown: str, path: str, source: SourceText) -> Compiled:
         from flowstone.formats.registry import compile_source
 
@@ -333,7 +332,8 @@ class Flowstone:
     def _freeze(self, workflow: Workflow) -> Frozen:
         from flowstone.freeze.frozen import freeze
 
-        return freeze(workflow.compiled.plan, self.wiring.settings.engines)
+        plan: Plan = workflow.compiled.plan
+        return freeze(plan, self.wiring.settings.engines if plan.limits.host_capped else EngineConfig())
 
     def _record(self, workflow: Workflow, frozen: Frozen, dialect: Dialect, resolved: Resolved) -> RunRecord:
         from flowstone.config.environment import agent_identity
@@ -347,7 +347,7 @@ class Flowstone:
             title=frozen.plan.title or frozen.plan.name,
             scope=self.wiring.scope.key,
             cwd=self.wiring.cwd,
-            plan=frozen.text,
+            plan=_storable(frozen, resolved.secrets),
             plan_hash=frozen.hash,
             created_at=clock.now_ms(),
             source_path=os.path.join(self.wiring.cwd, workflow.source.path),
@@ -356,6 +356,20 @@ class Flowstone:
             harness=harness,
             session=session,
         )
+
+    def _plan_of(self, row: RunRow) -> Plan:
+        """The plan that a run is driven by: the frozen one, or that of its unchanged source."""
+        from flowstone.plan.codec import decode_plan
+        from flowstone.plan.model import ResumeRule
+
+        fresh = self._plans.get(row.record.id)
+        if fresh is not None:
+            return fresh
+        stored = decode_plan(row.record.plan)
+        if stored.policies.resume is not ResumeRule.SAME_SOURCE or row.record.source_path is None:
+            return stored
+        self.check_source(row.record.id)
+        return self._freeze(self.sound(row.record.source_path)).plan
 
     def _active_run(self, store: Store, ref: str) -> str | None:
         rows = store.find(ref=ref, scope=self.wiring.scope.key, active_only=True, limit=1)
@@ -444,6 +458,18 @@ def _shims(plan: Plan) -> list[str]:
     specs = [step.unit.spec for step in plan.steps if step.unit is not None]
     names = [spec.environment.shim for spec in specs if isinstance(spec, ExecSpec)]
     return list(dict.fromkeys(name for name in names if name is not None))
+
+
+def _storable(frozen: Frozen, secrets: Sequence[str]) -> str:
+    """The plan's text for the store. A plan that a resume makes anew is stored without secrets."""
+    from flowstone.plan.codec import encode_plan
+    from flowstone.plan.model import ResumeRule
+    from flowstone.plan.scrub import scrubbed
+    from flowstone.redaction import Redactor
+
+    if not secrets or frozen.plan.policies.resume is not ResumeRule.SAME_SOURCE:
+        return frozen.text
+    return encode_plan(scrubbed(frozen.plan, Redactor(secrets).text))
 
 
 def _unchanged(workflow: Workflow) -> None:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from base64 import b64encode
+from binascii import b2a_base64
 from collections.abc import Iterable, Iterator
-from urllib.parse import quote, quote_plus
 
 import msgspec
 
@@ -210,6 +209,8 @@ def _json_escaped(value: str) -> Iterator[str]:
 
 
 def _url_quoted(value: str) -> Iterator[str]:
+    from urllib.parse import quote, quote_plus
+
     raw = value.encode("utf-8", "surrogatepass")
     for form in (quote(raw, safe=""), quote(raw), quote(raw, safe="!'()*"), quote_plus(raw)):
         yield form
@@ -230,14 +231,18 @@ def _encoded(value: str) -> Iterator[str]:
 
 
 def _alignments(raw: bytes) -> Iterator[str]:
-    whole = b64encode(raw).decode("ascii")
+    whole = _base64(raw)
     yield whole
     yield whole.rstrip("=")
     for before, first in ((0, 0), (1, 2), (2, 3)):
-        yield b64encode(b"\0" * before + raw).decode("ascii")[first : (before + len(raw)) * 8 // 6]
+        yield _base64(b"\0" * before + raw)[first : (before + len(raw)) * 8 // 6]
     for width in _WRAPS:
         if len(whole) > width:
             for piece in (whole[i : i + width] for i in range(0, len(whole), width)):
                 if len(piece) >= LINE_CHARS:
                     yield piece
                     yield piece.rstrip("=")
+
+
+def _base64(raw: bytes) -> str:
+    return b2a_base64(raw, newline=False).decode("ascii")

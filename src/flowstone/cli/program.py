@@ -54,7 +54,7 @@ def print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> 
     if wanted and not ctx.resilient_parsing:
         from importlib.metadata import version
 
-        click.echo(f"{ctx.command_path} (flowstone {version('flowstone')})")
+        click.echo(f"flowstone {version('flowstone')}")
         ctx.exit()
 
 

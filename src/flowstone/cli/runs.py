@@ -64,15 +64,9 @@ def _grants(words: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
         left, equals, value = word.partition("=")
         name, dot, field = left.strip().partition(".")
         if not (equals and dot and name and field):
-            raise InputError(f'invalid --connection "{_shown(word)}": expected name.field=value')
+            raise InputError(f'invalid --connection "{word}": expected name.field=value')
         grants.setdefault(name, {})[field] = value
     return grants
-
-
-def _shown(word: str) -> str:
-    """A grant that may be printed: what may be its secret value is left out."""
-    name, equals, _ = word.partition("=")
-    return f"{name}=…" if equals else name
 
 
 def now_ms() -> int:

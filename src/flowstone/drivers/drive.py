@@ -15,7 +15,7 @@ from flowstone.drivers.journal import Journal, replay
 from flowstone.drivers.local import DriveEnd, Halt, LocalDriver
 from flowstone.drivers.transitions import steps_to_reopen
 from flowstone.errors import IllegalTransition
-from flowstone.plan.codec import decode_plan
+from flowstone.plan.model import Plan
 from flowstone.plan.units import AnySpec
 from flowstone.ports.clock import Clock
 from flowstone.ports.dispatcher import Dispatcher
@@ -79,6 +79,7 @@ class Workshop(Protocol):
 def drive_run(
     store: Store,
     run_id: str,
+    plan_of: Callable[[RunRow], Plan],
     workshop_of: Callable[[RunRow, State], Workshop],
     options: DriveOptions,
     clock: Clock,
@@ -93,7 +94,7 @@ def drive_run(
     lease = store.lease(run_id, f"pid {os.getpid()}", wait_ms=LEASE_WAIT_MS)
     try:
         row = store.load(run_id)
-        state = replay(store, run_id, decode_plan(row.record.plan))
+        state = replay(store, run_id, plan_of(row))
         watcher = _Watcher(observer)
         first = _first_events(state, clock.now_ms(), reopen)
         if first is None:

@@ -16,6 +16,7 @@ import msgspec
 from flowstone.expr.cel_ast import read_ast
 from flowstone.expr.cel_errors import CelProblem, compile_problems, evaluation_error
 from flowstone.expr.cel_reads import Read, reads_of
+from flowstone.expr.cel_size import check_size, multiplies, size_of
 from flowstone.expr.cel_values import passable
 from flowstone.expr.lexer import Kind, tokens
 from flowstone.expr.model import Cel
@@ -37,12 +38,16 @@ POLL_UNTIL = CelEnvironment((*STEP_OUTPUTS.variables, "attempt"))
 
 
 class CompiledCel(msgspec.Struct, frozen=True):
-    """`program` is the library's; `aliases` tells the key that stands for each dashed step name."""
+    """`program` is the library's; `aliases` tells the key that stands for each dashed step name.
+
+    `tree` is kept where an evaluation could multiply sizes, so that it is bounded in memory too.
+    """
 
     source: str
     program: Any
     reads: tuple[Read, ...]
     aliases: tuple[tuple[str, str], ...] = ()
+    tree: Any = None
 
     @property
     def model(self) -> Cel:
@@ -74,14 +79,17 @@ def compile_cel(source: str, environment: CelEnvironment) -> CompiledCel | CelRe
         program = _library_environment(environment.variables).compile(text)
     except RuntimeError as error:
         return CelRefused(_explained(compile_problems(str(error), text), source))
+    tree = read_ast(program.serialize())
     names = dict(aliases)
     reads = tuple(
         msgspec.structs.replace(read, name=names.get(read.name or "", read.name))
-        for read in reads_of(read_ast(program.serialize()))
+        for read in reads_of(tree)
         if read.root in environment.variables
     )
     computed = tuple(_computed(read) for read in reads if read.root == "steps" and read.name is None)
-    return CelRefused(computed) if computed else CompiledCel(source, program, reads, aliases)
+    if computed:
+        return CelRefused(computed)
+    return CompiledCel(source, program, reads, aliases, tree if multiplies(tree) else None)
 
 
 def evaluate(compiled: CompiledCel, scope: Mapping[str, Any]) -> Any:
@@ -91,8 +99,11 @@ def evaluate(compiled: CompiledCel, scope: Mapping[str, Any]) -> Any:
     `scope` holds the variables by name; of `steps`, `inputs` and `connections` only the keys that
     the expression names are looked up. Raises CelError.
     """
+    activation = _activation(compiled, scope)
+    if compiled.tree is not None:
+        check_size(compiled.tree, {name: size_of(value) for name, value in activation.items()})
     try:
-        result = compiled.program.eval(data=_activation(compiled, scope))
+        result = compiled.program.eval(data=activation)
         value = result.plain_value()
     except RuntimeError as error:
         raise evaluation_error(str(error)) from None

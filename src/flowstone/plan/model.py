@@ -13,6 +13,7 @@ import msgspec
 
 from flowstone.diagnostics import Place
 from flowstone.expr.model import Cel, Expression, Reference
+from flowstone.plan.bounds import UNITS
 from flowstone.plan.units import AnySpec
 
 IR_VERSION = 5
@@ -226,6 +227,8 @@ class Policies(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     empty_text_absent: bool = True
     reuse_units: bool = True
     """Completed units of a reopened step are reused when their input hash is the same."""
+    unit_cap: int | None = UNITS
+    """Attempts that a run dispatches in its whole life; None is no bound."""
     hashing: HashRule = HashRule()
 
 

@@ -6,14 +6,14 @@ here, by its reason.
 
 from __future__ import annotations
 
+import heapq
 from typing import assert_never
 
-from flowstone.plan.bounds import UNITS
 from flowstone.plan.model import Once, OnError, Poll, Retry
 from flowstone.run.events import AttemptEnded, AttemptStarted, Status
 from flowstone.run.fold import close_unit, set_retry
 from flowstone.run.outcome import Outcome, Reason, failed
-from flowstone.run.state import Attempt, StepState, UnitState
+from flowstone.run.state import Attempt, State, StepState, UnitState
 from flowstone.scheduler.bindings import evaluate_until, identify, prepare, seal_outputs, value_type
 from flowstone.scheduler.capacity import free_in_step, starved_by_run
 from flowstone.scheduler.commands import Turn
@@ -40,6 +40,18 @@ def judge_ended(turn: Turn, step: StepState) -> None:
         attempt = unit.attempt
         if attempt is not None and attempt.outcome is not None and unit.status is Status.OPEN:
             _judge(turn, step, unit, attempt)
+    ring_timers(turn.state, turn.now)
+
+
+def ring_timers(state: State, now: int) -> None:
+    """Units whose wait is over become ready; a timer of a unit that went on is dropped."""
+    while state.timers and state.timers[0][0] <= now:
+        due, place, index = heapq.heappop(state.timers)
+        step = state.order[place]
+        unit = step.units.get(index)
+        if unit is not None and unit.status is Status.PENDING and unit.retry_at == due:
+            step.due.append(index)
+            state.wake(place)
 
 
 def _next_unit(turn: Turn, step: StepState) -> int | None:
@@ -69,9 +81,9 @@ def _reuse(turn: Turn, step: StepState, index: int) -> bool:
 
 def _within_budget(turn: Turn, step: StepState) -> bool:
     """Whether one more dispatch is allowed; if not, the step is stopped."""
-    budget, state = turn.state.plan.budget, turn.state
-    if state.dispatched >= UNITS:
-        step.halt = (Reason.UNIT_CAP_EXCEEDED, f"unit cap exceeded: a run dispatches at most {UNITS} units")
+    budget, state, cap = turn.state.plan.budget, turn.state, turn.state.plan.policies.unit_cap
+    if cap is not None and state.dispatched >= cap:
+        step.halt = (Reason.UNIT_CAP_EXCEEDED, f"unit cap exceeded: a run dispatches at most {cap} units")
     elif budget.max_units is not None and state.dispatched >= budget.max_units:
         step.halt = (Reason.BUDGET_EXCEEDED, "budget exceeded (max_units ceiling)")
     elif budget.max_tokens is not None and state.tokens >= budget.max_tokens:

@@ -1,8 +1,6 @@
 """Free slots: each unit that runs takes a token from every limit that it is under.
 
-A plan that froze a width for its steps is narrowed by the machine that it runs on; any other one
-by the width of its run: its own, else the caller's, else `DEFAULT_RUN_WIDTH`. A unit that waits for its next
-attempt holds none.
+A unit that waits for its next attempt holds none.
 """
 
 from __future__ import annotations
@@ -11,18 +9,11 @@ from flowstone.plan.model import FanOut
 from flowstone.run.state import StepState
 from flowstone.scheduler.commands import Turn
 
-DEFAULT_RUN_WIDTH = 4
-
 
 def free_slots(turn: Turn) -> int | None:
-    """Units that the run may start now, whatever their steps; None for any number."""
-    limits, facts = turn.state.plan.limits, turn.facts
-    if limits.step_width is None:
-        width: int | None = limits.run_width or facts.run_width or DEFAULT_RUN_WIDTH
-    else:
-        widths = [w for w in (limits.run_width, facts.run_width, facts.host_width) if w is not None]
-        width = min(widths, default=None)
-    return None if width is None else max(0, max(1, width) - turn.state.running)
+    """Units that the run may start now by its own and the host's limit; None for any number."""
+    limits = [width for width in (turn.facts.run_width, turn.facts.host_width) if width is not None]
+    return max(0, max(1, min(limits)) - turn.state.running) if limits else None
 
 
 def free_in_step(turn: Turn, step: StepState) -> int | None:

@@ -6,7 +6,6 @@ I/O, reads no clock and draws no random number.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +13,7 @@ from flowstone.plan.model import OnFailure
 from flowstone.run.events import STOPPED, RunClosed, RunStatus, Status
 from flowstone.run.state import State, StepState
 from flowstone.scheduler.admission import consider
-from flowstone.scheduler.attempts import admit, judge_ended
+from flowstone.scheduler.attempts import admit, judge_ended, ring_timers
 from flowstone.scheduler.capacity import free_slots
 from flowstone.scheduler.commands import Decision, Facts, Turn
 from flowstone.scheduler.settle import resolve_outputs, settle
@@ -40,7 +39,7 @@ def decide(state: State, facts: Facts, now: int, redact: Callable[[Any], Any] = 
 
 def _next(turn: Turn) -> StepState | None:
     """The next step to look at: the first of those that something happened to."""
-    _ring_timers(turn.state, turn.now)
+    ring_timers(turn.state, turn.now)
     if turn.state.starved:
         _feed_starved(turn)
     return turn.state.next_awake()
@@ -54,17 +53,6 @@ def _advance(turn: Turn, step: StepState) -> None:
         admit(turn, step)
         if step.running == 0 and (step.closed == step.count or step.halt is not None):
             settle(turn, step)
-
-
-def _ring_timers(state: State, now: int) -> None:
-    """Units whose wait is over become ready; a timer of a unit that went on is dropped."""
-    while state.timers and state.timers[0][0] <= now:
-        due, place, index = heapq.heappop(state.timers)
-        step = state.order[place]
-        unit = step.units.get(index)
-        if unit is not None and unit.status is Status.PENDING and unit.retry_at == due:
-            step.due.append(index)
-            state.wake(place)
 
 
 def _feed_starved(turn: Turn) -> None:

@@ -94,7 +94,7 @@ _StoredEvent: TypeAlias = (
     | StepOpened
     | AttemptStarted
     | _StoredEnd
-   
+
     | StepClosed
     | RunClosed
     | RunReopened

@@ -39,6 +39,7 @@ DAG = Policies(
     on_output_error=OnOutputError.FAIL_RUN,
     empty_text_absent=False,
     reuse_units=False,
+    unit_cap=None,
 )
 
 
@@ -57,7 +58,7 @@ def spine(*steps: Step, **fields: Any) -> Plan:
 
 def dag(*steps: Step, **fields: Any) -> Plan:
     """A plan whose steps name their needs; a failure blocks its dependents only."""
-    limits = Limits(run_width=fields.pop("width", None))
+    limits = Limits(run_width=fields.pop("width", None), default_run_width=4, host_capped=False)
     return Plan("dag", "flow", steps, **{"policies": DAG, "limits": limits, **fields})
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from flowstone.run.events import AttemptEnded, Event, RunInterrupted, Status, StepClosed, StepOpened
+from flowstone.run.events import AttemptEnded, AttemptStarted, Event, RunInterrupted, Status, StepClosed, StepOpened
 from flowstone.run.state import State, StepState
 from flowstone.values import Json, canonical_json
 
@@ -53,7 +53,7 @@ def plain_progress(state: State, event: Event, word: Word, told: dict[str, int])
 def orun_progress(event: Event, word: Word) -> Iterator[str]:
     """The lines that orun documents for an event (orun facts 2)."""
     match event:
-        case StepOpened(step=step):
+        case AttemptStarted(step=step, number=0, index=0):  # an open step may still wait for a free slot
             yield f"  ▸ {step}"
         case StepClosed(step=step, status=status, error=error):
             yield f"  - {step}: {word(status.value)}"
@@ -87,7 +87,8 @@ def step_line(step: StepState, word: Word, now: int | None = None) -> StepLine:
 
 def run_took_ms(state: State) -> int:
     """How long a run has taken, up to its last event."""
-    return (state.closed_at or state.updated_at) - (state.started_at or state.updated_at)
+    end = state.updated_at if state.closed_at is None else state.closed_at
+    return 0 if state.started_at is None else end - state.started_at
 
 
 def units_text(step: StepState) -> str:

@@ -16,9 +16,7 @@ from flowstone.run.outcome import Outcome, Reason
 
 def slept(duration: object, timeout_ms: int | None = None) -> Outcome:
     spec = SleepSpec(Literal(duration))
-    return asyncio.run(
-        SleepDispatcher().perform(Dispatch("r", "s", "s:solo", 1, 0, "h", spec, timeout_ms=timeout_ms))
-    )
+    return asyncio.run(SleepDispatcher().perform(Dispatch("r", "s", "s:solo", 1, 0, "h", spec, timeout_ms=timeout_ms)))
 
 
 @pytest.mark.parametrize(("duration", "told"), [("50ms", "50ms"), (1, "1ms"), ("0s", "0s")])

@@ -55,7 +55,8 @@ def test_a_filled_value_is_not_filled_again():
 @pytest.mark.parametrize(("text", "offset"), [("{{ inputs.q", 0), ("a {{ 1 }} {{ '}}' ", 10), ("{{ { }}", 0)])
 def test_an_opening_without_an_end_is_a_problem(text, offset):
     problem = parse_template(text, EVERYWHERE).problems[-1]
-    assert problem.message.startswith("{{ without }}") and problem.offset == offset
+    assert problem.message.startswith("{{ without }}")
+    assert problem.offset == offset
 
 
 def test_problems_and_reads_have_offsets_in_the_text():

@@ -30,7 +30,7 @@ def drive_and_tell(
 
     timeout = bounds.pop("timeout")
     options = flow.drive_options(
-        run_id, timeout_ms=milliseconds(timeout) if timeout else None, **{k: v for k, v in bounds.items() if v}
+        timeout_ms=milliseconds(timeout) if timeout else None, **{k: v for k, v in bounds.items() if v}
     )
     view = flow.status(run_id)
     progress = Progress(word_of(flow, view.row.record.dialect), quiet=quiet, on_stderr=as_json)

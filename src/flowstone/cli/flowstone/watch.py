@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from flowstone.cli.render.lines import PlainLines, Word, summary
+from flowstone.cli.render.lines import PlainLines, summary
 from flowstone.cli.render.terminal import say, terminal_of
+from flowstone.views.progress import Word
 
 if TYPE_CHECKING:
     from flowstone.cli.render.live import LiveView

@@ -55,7 +55,7 @@ def _drive(flow: Flowstone, run_id: str, given: Given, max_parallel: int | None,
     from flowstone.cli.render.lines import OrunLines
 
     observer = OrunLines(sys.stdout, flow.dialect(LANGUAGE).word)
-    options = flow.drive_options(run_id, max_parallel=max_parallel)
+    options = flow.drive_options(max_parallel=max_parallel)
     reopen = reopen and flow.status(run_id).state.status != "succeeded"
     try:
         return flow.drive(run_id, given, options=options, observer=observer, reopen=reopen, lines=True)

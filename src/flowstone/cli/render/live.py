@@ -110,7 +110,7 @@ def picture(state: State, word: Word, console: Console, now: int) -> Table:
             Text("" if line.took_ms is None else elapsed_text(line.took_ms), style="dim"),
         )
     ended = len(state.order) - sum(1 for step in state.order if step.status in ("pending", "open"))
-    total = elapsed_text(now - (state.started_at or now))
+    total = elapsed_text(0 if state.started_at is None else now - state.started_at)
     table.add_row("", Text(f"{ended}/{len(state.order)} steps, {state.running} units running, {total}", style="bold"))
     return table
 

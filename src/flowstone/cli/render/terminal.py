@@ -76,10 +76,9 @@ def _drop(stream: TextIO) -> None:
 
 
 def _encodable(text: str, encoding: str | None) -> str:
-    if text.isascii() or (encoding or "").lower() in ("utf-8", "utf8"):
+    if text.isascii() or encoding is None or encoding.lower() in ("utf-8", "utf8"):
         return text
-    known = encoding or "ascii"
-    return text.encode(known, "backslashreplace").decode(known)
+    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def _harmless(char: str) -> bool:

@@ -16,6 +16,9 @@ def working_directory(cwd: str | None, rule: CwdRule, workspace: Workspace) -> s
     A contained one that leads out of the workspace's base, by its spelling or through a symlink,
     raises CannotStart with exec_cwd_escape.
     """
+    if cwd is not None and not _spellable(cwd):
+        text = "the working directory holds a NUL character or half of a character (a lone surrogate)"
+        raise CannotStart(Reason.SPAWN_FAILED, text)
     if rule is CwdRule.CONTAINED:
         return workspace.base if cwd is None else _contained(cwd, workspace.base)
     if cwd is None:
@@ -23,9 +26,14 @@ def working_directory(cwd: str | None, rule: CwdRule, workspace: Workspace) -> s
     return os.path.join(workspace.cwd, cwd)
 
 
+def _spellable(cwd: str) -> bool:
+    try:
+        return b"\0" not in cwd.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return False
+
+
 def _contained(cwd: str, base: str) -> str:
-    if "\0" in cwd:
-        raise CannotStart(Reason.SPAWN_FAILED, "the working directory holds a NUL character")
     segments = cwd.replace("\\", "/").split("/")
     if os.path.isabs(cwd) or cwd[:1] in ("~", "\\") or ".." in segments or cwd[1:2] == ":":
         raise _escape(cwd, f"write a folder below {base}, without a leading / or ~ and without ..")

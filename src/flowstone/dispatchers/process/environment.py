@@ -84,12 +84,8 @@ class Environments:
         fresh = sorted(set(values) - set(binding.keys))
         gone = sorted(set(binding.keys) - set(values)) if not binding.secret_names else []
         if binding.keys and (fresh or gone):
-            changes = ", ".join(
-                [*(f"{name} is new" for name in fresh), *(f"{name} is gone" for name in gone)]
-            )
-            text = (
-                f'"{binding.ref}" has other keys than when the run was started ({changes}): start a new run'
-            )
+            changes = ", ".join([*(f"{name} is new" for name in fresh), *(f"{name} is gone" for name in gone)])
+            text = f'"{binding.ref}" has other keys than when the run was started ({changes}): start a new run'
             raise CannotStart(Reason.DISPATCH_ERROR, text)
         return values
 
@@ -104,8 +100,7 @@ def _context(rule: EnvironmentRule, context: Context) -> dict[bytes, bytes]:
     if total > rule.limit_all:
         largest = max(encoded, key=lambda name: len(encoded[name]))
         what = (
-            f"the context variables are {total} bytes together, "
-            f"{len(encoded[largest])} of them in {largest.decode()}"
+            f"the context variables are {total} bytes together, {len(encoded[largest])} of them in {largest.decode()}"
         )
         raise _too_large(what, rule.limit_all, _WHY_ALL)
     return encoded
@@ -123,9 +118,7 @@ _WHY_ALL = (
 
 def _too_large(what: str, limit: int, why: str) -> CannotStart:
     hint = "let the step that makes the data write a file and hand on its path"
-    return CannotStart(
-        Reason.EXEC_CONTEXT_TOO_LARGE, f"{what}, over the limit of {limit} bytes ({why}): {hint}"
-    )
+    return CannotStart(Reason.EXEC_CONTEXT_TOO_LARGE, f"{what}, over the limit of {limit} bytes ({why}): {hint}")
 
 
 def _name(name: str) -> bytes:

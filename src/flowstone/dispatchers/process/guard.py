@@ -42,6 +42,7 @@ _RESET = tuple(getattr(signal, name) for name in _RESET_NAMES if hasattr(signal,
 """Signals whose default every command gets back, whatever its driver or the guard ignore."""
 _CLOEXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 _HAS_PROC = os.path.exists("/proc/self/stat")
+_DRIVER = os.getppid()
 _HOLDS_DEAD = hasattr(os, "waitid")
 
 
@@ -125,9 +126,7 @@ class Server:
             case ("release", key):
                 self.release(key)
 
-    def spawn(
-        self, key: int, argv: list[bytes], env: dict[bytes, bytes], cwd: bytes, marks: tuple[bytes, ...]
-    ) -> None:
+    def spawn(self, key: int, argv: list[bytes], env: dict[bytes, bytes], cwd: bytes, marks: tuple[bytes, ...]) -> None:
         out, err = self.fds.pop(0), self.fds.pop(0)
         try:
             pid = launch(argv, env, cwd, out, err)
@@ -376,6 +375,12 @@ def _group_exists(command: Command) -> bool:
     return _signal(os.killpg, command.pid, 0)
 
 
+def _hand_on(number: int, _frame: object) -> None:
+    """A command that signals its parent means its driver; one that is gone hears nothing."""
+    if os.getppid() == _DRIVER:
+        _signal(os.kill, _DRIVER, number)
+
+
 def _signal(send: Any, target: int, number: int) -> bool:
     try:
         send(target, number)
@@ -427,8 +432,9 @@ def _receive(sock: socket.socket) -> tuple[bytes, list[int]]:
 
 
 def main() -> None:
-    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"):
-        signal.signal(getattr(signal, name), signal.SIG_IGN)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        signal.signal(getattr(signal, name), _hand_on)
+    signal.signal(signal.SIGQUIT, signal.SIG_IGN)
     kept = (SOCKET_FD, LEASE_FD) if "lease" in sys.argv[1:] else (SOCKET_FD,)
     for fd in kept:
         os.set_inheritable(fd, False)

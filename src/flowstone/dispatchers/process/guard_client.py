@@ -233,9 +233,7 @@ def _start(sock: int, lease_fd: int | None, environment: Mapping[str, str]) -> i
     if lease_fd is not None:
         inherited.append(fcntl.fcntl(lease_fd, fcntl.F_DUPFD_CLOEXEC, 10))
         arguments.append("lease")
-    actions: list[tuple[Any, ...]] = [
-        (os.POSIX_SPAWN_OPEN, fd, "/dev/null", os.O_RDWR, 0) for fd in (0, 1, 2)
-    ]
+    actions: list[tuple[Any, ...]] = [(os.POSIX_SPAWN_OPEN, fd, "/dev/null", os.O_RDWR, 0) for fd in (0, 1, 2)]
     targets = (guard_program.SOCKET_FD, guard_program.LEASE_FD)
     actions += [(os.POSIX_SPAWN_DUP2, fd, target) for fd, target in zip(inherited, targets, strict=False)]
     try:

@@ -194,9 +194,7 @@ def _warnings(performed: Performed) -> tuple[str, ...]:
     ending, unit = performed.ending, performed.dispatch.unit
     warnings: tuple[str, ...] = ()
     if ending.held == ("stderr",) and performed.spec.capture.drain is Drain.STDOUT_FAILS:
-        warnings += (
-            f'unit "{unit}": its stderr may be incomplete, because a process that it left running holds it',
-        )
+        warnings += (f'unit "{unit}": its stderr may be incomplete, because a process that it left running holds it',)
     if ending.leftovers:
         pids = ", ".join(map(str, ending.leftovers))
         warnings += (f'unit "{unit}": these processes could not be ended: {pids}',)

@@ -22,6 +22,9 @@ from flowstone.source.cursor import Cursor
 from flowstone.source.tree import Mapping, Node, Scalar, Sequence
 from flowstone.values import MAX_DEPTH, Json, depth_of
 
+SCHEMA_DEPTH = 122
+"""Levels of JSON in one schema: 64 of schemas with a keyword each, and what a frozen plan can hold."""
+
 
 def read_schema(at: Cursor, label: str) -> dict[str, Any] | None:
     """A JSON Schema of the enforced subset, of at most 256 KiB; `label` names it in messages."""
@@ -31,6 +34,9 @@ def read_schema(at: Cursor, label: str) -> dict[str, Any] | None:
         return None
     schema = _json(at)
     if schema is None:
+        return None
+    if depth_of(schema) > SCHEMA_DEPTH:
+        at.error("invalid-schema", f"{label} is nested more than {SCHEMA_DEPTH} levels of JSON deep (64 of schemas).")
         return None
     problems = check_schema(schema, label)
     for problem in problems:

@@ -80,7 +80,7 @@ def json_schema() -> dict[str, Any]:
         "not": inner,
     }
     properties |= dict.fromkeys(("minItems", "maxItems", "minLength", "maxLength"), integer(0))
-    properties |= dict.fromkeys(("minimum", "maximum"), {"type": "number"})
+    properties |= {key: {"type": "number"} for key in ("minimum", "maximum")}
     properties |= dict.fromkeys(("allOf", "anyOf", "oneOf"), branches)
     properties |= dict.fromkeys(sorted(UNSUPPORTED - properties.keys()), False)
     return {

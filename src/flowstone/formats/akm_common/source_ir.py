@@ -13,8 +13,8 @@ from flowstone.plan import bounds
 from flowstone.values import MAX_DEPTH, Json, JsonError, canonical_bytes, clip, decode_json
 
 MAX_NODES = 50_000
-MAX_IR_DEPTH = MAX_DEPTH + 8
-"""A schema may be 64 levels deep by itself; this is how deep a step's schema stands in the IR."""
+MAX_IR_DEPTH = MAX_DEPTH * 2
+"""A schema may be 64 levels deep by itself, and each of them is up to two levels of JSON."""
 
 _UNSAFE_KEYS = frozenset({"__proto__", "prototype", "constructor"})
 

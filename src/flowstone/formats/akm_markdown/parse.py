@@ -67,7 +67,8 @@ class _Parser:
         body = sections(self._front.body, self._front.body_line)
         check_title(body.title, self._front.body_line, self._front.body, self._report)
         texts = join_body(drafts, body, self._report) if "steps" in found else {}
-        self._links.check([draft.id for draft in drafts], frozenset(fields["params"] or ()), self._report)
+        ids = [draft.id or draft.authored for draft in drafts]
+        self._links.check(ids, frozenset(fields["params"] or ()), self._report)
         if self._report.failed:
             return None
         span = span_of(self._path, root)

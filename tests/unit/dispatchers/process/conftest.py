@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 import time
-import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -49,9 +47,7 @@ class Bench:
         fields.setdefault("unit", "a:solo")
         return Dispatch(run="run-1", step="a", number=1, index=0, hash="h", spec=spec, **fields)
 
-    def perform(
-        self, *argv: str, secrets: tuple[str, ...] = (), live: bool = False, **fields: Any
-    ) -> Outcome:
+    def perform(self, *argv: str, secrets: tuple[str, ...] = (), live: bool = False, **fields: Any) -> Outcome:
         on_line = (lambda *line: self.lines.append(line)) if live else None
         env_values = fields.pop("env_values", lambda ref: {})
 
@@ -101,13 +97,3 @@ def bench(tmp_path: Path) -> Bench:
 @pytest.fixture
 def short_ladder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempt, "LADDER_S", 0.3)
-
-
-@pytest.fixture
-def objects_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A validator that takes objects only, in place of the real one."""
-    module = types.ModuleType("flowstone.expr.schema")
-    module.validate = lambda value, schema, root="$": (  # type: ignore[attr-defined]
-        [] if isinstance(value, dict) else [f"{root}: expected type object, got {value!r}"]
-    )
-    monkeypatch.setitem(sys.modules, "flowstone.expr.schema", module)

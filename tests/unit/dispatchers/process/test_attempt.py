@@ -25,9 +25,7 @@ class TestTimeout:
     def test_output_is_kept_and_the_reason_is_timeout(self, bench: Bench) -> None:
         outcome = bench.sh("echo partial; exec sleep 20", timeout_ms=300)
         assert outcome.reason is Reason.TIMEOUT
-        assert 'exec unit "a:solo" ran "sh" (2 arguments) and it timed out after 300ms.' in (
-            outcome.error or ""
-        )
+        assert 'exec unit "a:solo" ran "sh" (2 arguments) and it timed out after 300ms.' in (outcome.error or "")
         assert "partial" in (outcome.diagnostic or "")
 
     def test_a_step_has_its_own_wording(self, bench: Bench) -> None:
@@ -50,9 +48,7 @@ class TestTimeout:
 
     @pytest.mark.usefixtures("short_ladder")
     def test_a_child_that_ignores_it_after_its_leader_obeyed(self, bench: Bench) -> None:
-        script = (
-            "sh -c 'trap \"\" TERM; echo $$ > pids; while :; do sleep 0.1; done' >/dev/null 2>&1 & sleep 30"
-        )
+        script = "sh -c 'trap \"\" TERM; echo $$ > pids; while :; do sleep 0.1; done' >/dev/null 2>&1 & sleep 30"
         assert bench.sh(script, timeout_ms=300).reason is Reason.TIMEOUT
         assert gone(bench.pids(), within=0.5)
 
@@ -243,16 +239,28 @@ class TestDeadGuard:
         assert gone(bench.pids(), within=0.5)
         assert again.value == "again"
 
-    def test_signals_from_a_terminal_do_not_reach_it(self, bench: Bench) -> None:
+    def test_it_is_in_no_group_that_a_terminal_signals(self, bench: Bench) -> None:
         async def work(dispatcher) -> Outcome:
             await dispatcher.perform(bench.dispatch("true"))
             guard = dispatcher._guard.pid
             assert os.getpgid(guard) == guard != os.getpgid(0)
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                os.kill(guard, number)
             return await dispatcher.perform(bench.dispatch("echo", "still here"))
 
         assert bench.using(work).value == "still here"
+
+    def test_a_signal_that_a_command_sends_its_parent_reaches_the_driver(self, bench: Bench) -> None:
+        heard: list[str] = []
+
+        async def work(dispatcher) -> Outcome:
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                loop.add_signal_handler(number, heard.append, number.name[3:])
+            for name in ("INT", "TERM", "HUP"):
+                await dispatcher.perform(bench.dispatch("sh", "-c", f"kill -{name} $PPID; sleep 0.2"))
+            return await dispatcher.perform(bench.dispatch("echo", "still here"))
+
+        assert bench.using(work).value == "still here"
+        assert heard == ["INT", "TERM", "HUP"]
 
 
 class TestMany:
@@ -279,8 +287,7 @@ class TestMany:
 
         async def work(dispatcher) -> list[Outcome]:
             dispatches = [
-                bench.dispatch("sh", "-c", "echo ${#AKM_INPUTS}", spec=AKM, context=context)
-                for _ in range(100)
+                bench.dispatch("sh", "-c", "echo ${#AKM_INPUTS}", spec=AKM, context=context) for _ in range(100)
             ]
             return await asyncio.gather(*map(dispatcher.perform, dispatches))
 

@@ -17,6 +17,7 @@ from flowstone.ports.dispatcher import Workspace
 from flowstone.run.outcome import Reason
 from tests.unit.dispatchers.process.conftest import STEP, Bench, gone, lives
 
+OBJECT = {"type": "object"}
 AKM = EnvironmentRule(base=("PATH", "HOME", "LANG"), context="AKM_")
 
 
@@ -72,36 +73,35 @@ class TestArtifact:
         assert outcome.value == "done"
 
     def test_both_streams_are_read_at_once(self, bench: Bench) -> None:
-        script = (
-            "for i in 1 2 3 4; do head -c 200000 /dev/zero | tr '\\0' o; head -c 200000 /dev/zero >&2; done"
-        )
+        script = "for i in 1 2 3 4; do head -c 200000 /dev/zero | tr '\\0' o; head -c 200000 /dev/zero >&2; done"
         assert len(bench.sh(script).value) == 800_000
 
 
-@pytest.mark.usefixtures("objects_only")
 class TestTyped:
     def test_one_json_value_with_blanks_around(self, bench: Bench) -> None:
-        outcome = bench.perform("printf", r' \n{"a": [1, 2]}\n', has_schema=True)
+        outcome = bench.perform("printf", r' \n{"a": [1, 2]}\n', has_schema=True, schema=OBJECT)
         assert outcome.ok
         assert outcome.value == {"a": [1, 2]}
         assert not outcome.absent
 
     @pytest.mark.parametrize("text", ["1\\n2\\n", "", "log {}", r"\357\273\277{}", '{"a": NaN}'])
     def test_anything_else_is_a_parse_error(self, bench: Bench, text: str) -> None:
-        assert bench.perform("printf", text, has_schema=True).reason is Reason.PARSE_ERROR
+        assert bench.perform("printf", text, has_schema=True, schema=OBJECT).reason is Reason.PARSE_ERROR
 
     def test_a_miss_of_the_schema_lists_the_errors(self, bench: Bench) -> None:
-        outcome = bench.perform("printf", "1", has_schema=True)
+        outcome = bench.perform("printf", "1", has_schema=True, schema=OBJECT)
         assert outcome.reason is Reason.VALIDATION_ERROR
-        assert "$: expected type object" in (outcome.diagnostic or "")
+        assert "$: expected type object, got" in (outcome.diagnostic or "")
 
     def test_overflow_promotes_nothing(self, bench: Bench) -> None:
-        outcome = bench.sh("echo '{}          '", has_schema=True, capture=CaptureRule(limit=4))
+        outcome = bench.sh("echo '{}          '", has_schema=True, schema=OBJECT, capture=CaptureRule(limit=4))
         assert outcome.reason is Reason.EXEC_OUTPUT_LIMIT
         assert outcome.value is None
 
     def test_secrets_in_a_value_are_redacted(self, bench: Bench) -> None:
-        outcome = bench.perform("printf", '{"k": "sesame-open"}', has_schema=True, secrets=("sesame-open",))
+        outcome = bench.perform(
+            "printf", '{"k": "sesame-open"}', has_schema=True, schema=OBJECT, secrets=("sesame-open",)
+        )
         assert outcome.value == {"k": "[REDACTED]"}
 
 
@@ -153,9 +153,7 @@ class TestFailure:
             assert "-00" not in (outcome.diagnostic or "")
 
     def test_a_secret_that_the_capture_limit_cuts_does_not_show_its_head(self, bench: Bench) -> None:
-        outcome = bench.perform(
-            "printf", "1234sesame-open", secrets=("sesame-open",), capture=CaptureRule(limit=8)
-        )
+        outcome = bench.perform("printf", "1234sesame-open", secrets=("sesame-open",), capture=CaptureRule(limit=8))
         assert outcome.value.startswith("1234[REDACTED]\n\n")
 
 
@@ -202,6 +200,13 @@ class TestStart:
         outcome = bench.perform("echo", "a\0b")
         assert outcome.reason is Reason.SPAWN_FAILED
         assert 'argument 1 of "echo" holds a NUL' in (outcome.error or "")
+
+    @pytest.mark.parametrize("rule", list(CwdRule))
+    @pytest.mark.parametrize("cwd", ["a\0b", "a\ud800b"])
+    def test_a_folder_that_no_system_can_name(self, bench: Bench, cwd: str, rule: CwdRule) -> None:
+        outcome = bench.perform("true", spec={"cwd": cwd, "cwd_rule": rule})
+        assert outcome.reason is Reason.SPAWN_FAILED
+        assert "the working directory holds" in (outcome.error or "")
 
     def test_too_large_for_the_system(self, bench: Bench) -> None:
         outcome = bench.perform("true", "x" * 200_000)
@@ -279,9 +284,7 @@ class TestEnvironment:
 
     def test_only_what_is_named(self, bench: Bench) -> None:
         bench.host |= {"TOKEN": "x", "ONE": "1", "LANG": "C.UTF-8"}
-        bench.workspace = Workspace(
-            base=str(bench.folder), cwd=str(bench.folder), provenance=(("SOURCE_REF", "main"),)
-        )
+        bench.workspace = Workspace(base=str(bench.folder), cwd=str(bench.folder), provenance=(("SOURCE_REF", "main"),))
         spec = {
             "environment": AKM,
             "env": (

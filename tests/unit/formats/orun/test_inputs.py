@@ -34,7 +34,8 @@ def refusal(param: Param, text: str | None = None, **more: object) -> str:
 )
 def test_text_becomes_a_value_of_the_declared_type(kind, text, value):
     found = resolve_inputs([Param("v", type=kind)], {"v": text})["v"]
-    assert found == value and type(found) is type(value)
+    assert found == value
+    assert type(found) is type(value)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +56,8 @@ def test_text_becomes_a_value_of_the_declared_type(kind, text, value):
 )
 def test_text_of_another_kind_is_refused(kind, text):
     message = refusal(Param("v", type=kind), text)
-    assert message.startswith("inputs.v: ") and kind in message
+    assert message.startswith("inputs.v: ")
+    assert kind in message
 
 
 def test_whole_numbers_are_integers_and_fractions_stay():
@@ -102,7 +104,8 @@ def test_values_and_patterns():
 )
 def test_a_refused_secret_is_not_shown(param, text):
     message = refusal(param, text)
-    assert message.startswith("inputs.t") and "SuperSecret" not in message
+    assert message.startswith("inputs.t")
+    assert "SuperSecret" not in message
 
 
 def test_a_resume_keeps_its_inputs():

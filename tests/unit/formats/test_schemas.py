@@ -1,0 +1,126 @@
+"""The published JSON Schemas: as generated, valid, and at one with the parsers."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from pathlib import Path
+
+import jsonschema_rs
+import pytest
+
+from flowstone.diagnostics import Report, errors_of
+from flowstone.formats.akm_common.compile import compile_github, compile_markdown
+from flowstone.formats.akm_github.parse import YAML_RULES as GITHUB_RULES
+from flowstone.formats.akm_markdown.parse import YAML_RULES as MARKDOWN_RULES
+from flowstone.formats.orun.grammar import YAML as ORUN_RULES
+from flowstone.formats.schemas import FILES, schema_for, schema_text
+from flowstone.source.file import text_of
+from flowstone.source.markdown import split_front_matter
+from flowstone.source.tree import plain
+from flowstone.source.yaml import YamlRules, read_yaml
+
+CORPUS = Path(__file__).parents[2] / "conformance" / "akm" / "cases.jsonl"
+INEXPRESSIBLE = {
+    "step-id-duplicate",
+    "duplicate-step-id",
+    "exec-cwd",
+    "argv-entry",
+    "invalid-llm",
+    "invalid-schema",
+    "unknown-section",
+    "section-missing",
+    "section-twice",
+    "section-empty",
+    "gate-twice",
+    "input-later-step",
+    "input-unknown-step",
+    "reference-later-step",
+    "output-unknown-step",
+    "route-backward",
+    "route-self",
+    "route-unknown-step",
+    "route-duplicate",
+    "unsupported-github-expression",
+    "builtin-command-inputs",
+    "with-unsupported",
+    "input-binding-invalid",
+}
+"""Codes of rules that join several places, look at bytes or at the body: beyond a JSON Schema."""
+
+
+@pytest.mark.parametrize("language", FILES)
+def test_the_files_are_the_generated_ones(language: str) -> None:
+    committed = files("flowstone").joinpath("schemas", FILES[language]).read_text(encoding="utf-8")
+    assert committed == schema_text(language), "run python -m flowstone.formats.schemas src/flowstone/schemas"
+
+
+@pytest.mark.parametrize("language", FILES)
+def test_they_are_valid_schemas(language: str) -> None:
+    jsonschema_rs.meta.validate(schema_for(language))
+
+
+def _tree(text: str, rules: YamlRules) -> object | None:
+    report = Report()
+    tree = read_yaml(text, rules, report)
+    return None if tree is None or report.failed else plain(tree)
+
+
+def test_parsers_and_schemas_agree_on_the_corpus() -> None:
+    markdown = jsonschema_rs.validator_for(schema_for("akm-markdown"))
+    github = jsonschema_rs.validator_for(schema_for("akm-github"))
+    right = wrong = 0
+    for line in CORPUS.read_text(encoding="utf-8").splitlines():
+        for path, text in json.loads(line)["files"].items():
+            if not path.startswith("bundle/workflows/") or not path.endswith((".md", ".yml")):
+                continue
+            source = text_of(text.encode(), path)
+            if path.endswith(".md"):
+                front = split_front_matter(source.text)
+                value = _tree(front.yaml, MARKDOWN_RULES) if front else None
+                valid, compiled = markdown.is_valid(value), compile_markdown(path, source, None)
+            else:
+                value = _tree(source.text, GITHUB_RULES)
+                valid, compiled = github.is_valid(value), compile_github(path, source, None)
+            told = {found.code for found in errors_of(compiled.diagnostics)}
+            if value is None or (valid and told <= INEXPRESSIBLE):
+                right += not told
+                continue
+            assert not valid, (path, told, text)
+            assert told, (path, text)
+            wrong += 1
+    assert right > 250
+    assert wrong > 80
+
+
+ORUN = """apiVersion: orun.dev/v1
+kind: Workflow
+metadata: {{ name: w }}
+inputs: {{ a: {{ type: string, default: x }} }}
+connections: {{ gh: {{ type: http.bearer }} }}
+maxParallel: 2
+steps:
+  - name: s
+    {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "valid"),
+    [
+        ("run: [echo, 1]", True),
+        ("action: sleep\n    with: { duration: 1s }", True),
+        ("workflow: x.yaml", True),
+        ("run: [a]\n    retry: { maxRetries: 1, kind: fixed }", True),
+        ("run: [a]\n    poll: { interval: 1s, timeout: 2s, until: 'true' }", True),
+        ("run: [a]\n    poll: { interval: 1s }", False),
+        ("run: echo", False),
+        ("action: nope", False),
+        ("needs: [a]", False),
+        ("run: [a]\n    extra: 1", False),
+        ("run: [a]\n    retry: { kind: other }", False),
+    ],
+)
+def test_orun(step: str, valid: bool) -> None:
+    validator = jsonschema_rs.validator_for(schema_for("orun"))
+    assert validator.is_valid(_tree(ORUN.format(step), ORUN_RULES)) is valid
