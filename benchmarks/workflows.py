@@ -13,7 +13,7 @@ def akm_chain(count: int) -> str:
 def akm_map(width: int) -> str:
     """One `true` for each item of the param `items`, at most `width` at a time."""
     return (
-        "---\ntype: workflow\nparams:\n  items: { type: array, required: true }\nsteps:\n"
+        "---\ntype: workflow\nparams:\n  items: { type: array }\nsteps:\n"
         f"  - id: each\n    map:\n      over: params.items\n      concurrency: {width}\n"
         "      unit: { exec: { command: ['true'] } }\n---\n\n## each\n\nRun it.\n"
     )
