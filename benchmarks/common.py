@@ -62,7 +62,9 @@ class Ground:
         if process.returncode:
             with open(out, encoding="utf-8") as file:
                 sys.exit(f"{' '.join(argv)[:200]} exited {process.returncode}:\n{file.read()[-2000:]}")
-        return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / (1 << 10 if sys.platform == "linux" else 1 << 20))
+        return Cost(
+            wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / (1 << 10 if sys.platform == "linux" else 1 << 20)
+        )
 
     def said(self) -> str:
         with open(os.path.join(self.folder, "said.txt"), encoding="utf-8") as file:
