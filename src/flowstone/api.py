@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from flowstone.freeze.frozen import Frozen
     from flowstone.plan.model import Plan
     from flowstone.ports.observer import Observer
+    from flowstone.ports.projection import Projection
     from flowstone.ports.store import Store
     from flowstone.run.state import State
     from flowstone.source.file import SourceText
@@ -415,9 +416,13 @@ class _Chain:
         self._flow = flow
         self._observer = observer
         self._on_event = on_event
+        self._asked = False
+        self._projection: Projection | None = None
 
     def recorded(self, state: State, events: Sequence[Event]) -> None:
-        projection = self._flow.dialect(state.plan.dialect).projection
+        if not self._asked:
+            self._asked, self._projection = True, self._flow.dialect(state.plan.dialect).projection
+        projection = self._projection
         if projection is not None:
             for text in self._flow.wiring.publish(state, state.plan.dialect, list(projection.files(state, events))):
                 self.warned(text)

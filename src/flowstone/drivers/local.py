@@ -74,6 +74,7 @@ class LocalDriver:
         self._running: dict[int, tuple[Dispatch, Callable[[], object]]] = {}
         self._ended: list[tuple[int, Outcome | BaseException]] = []
         self._begun = 0
+        self._dispatchers: dict[type, tuple[Dispatcher, Beginner | None]] = {}
         self._awake: asyncio.Event | None = None
         self._cause: str | None = None
         self._broken: BaseException | None = None
@@ -127,12 +128,16 @@ class LocalDriver:
         """Hand attempts out; all of them are on their way when this returns."""
         beginners: dict[int, Beginner] = {}
         for dispatch in dispatches:
-            dispatcher = self._dispatcher_of(dispatch.spec)
+            kind = type(dispatch.spec)
+            if kind not in self._dispatchers:
+                dispatcher = self._dispatcher_of(dispatch.spec)
+                self._dispatchers[kind] = (dispatcher, dispatcher if isinstance(dispatcher, Beginner) else None)
+            dispatcher, beginner = self._dispatchers[kind]
             self._begun += 1
             done = partial(self._on_end, self._begun)
-            if isinstance(dispatcher, Beginner):
-                beginners[id(dispatcher)] = dispatcher
-                cancel: Callable[[], object] = dispatcher.begin(dispatch, done)
+            if beginner is not None:
+                beginners[id(beginner)] = beginner
+                cancel: Callable[[], object] = beginner.begin(dispatch, done)
             else:
                 cancel = _begin_task(dispatcher, dispatch, done)
             self._running[self._begun] = (dispatch, cancel)
