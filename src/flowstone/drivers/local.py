@@ -26,7 +26,6 @@ from flowstone.run.state import State
 from flowstone.scheduler.commands import Facts
 from flowstone.scheduler.decide import decide
 
-
 Done: TypeAlias = Callable[[Outcome | BaseException], None]
 
 
