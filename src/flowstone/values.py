@@ -148,7 +148,7 @@ def _refuse_surrogates(value: Json) -> None:
         raise JsonError("the value holds a lone surrogate (half of a character)") from None
 
 
-_LARGE = 1 << 18
+_LARGE = 1 << 12
 _ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _DECODER = json.JSONDecoder(parse_float=_float, parse_constant=_constant)
 _WHOLE_DECODER = json.JSONDecoder(parse_float=_whole_float, parse_constant=_constant)

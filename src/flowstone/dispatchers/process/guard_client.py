@@ -1,7 +1,8 @@
 """The driver's end of the guard: starts it, sends it commands and tells listeners what became of them.
 
 Requests are frames of a length and a marshalled tuple: ("spawn", key, argv, environment, cwd,
-marks) with the two pipe ends beside it, ("end", key, grace in seconds), ("release", key). Replies:
+marks) with the two pipe ends beside it, ("keep", name, value) for a variable that later ones leave
+None, ("end", key, grace in seconds), ("release", key). Replies:
 ("spawned", key, pid), ("failed", key, errno, which), ("exited", key, status), ("ended", key,
 status, leftovers). All requests of one turn of the event loop leave in one call,
 and releases wait a moment for others to go along with.
@@ -26,6 +27,9 @@ from flowstone.errors import DispatchSetupError
 
 RELEASE_S = 0.005
 """How long a release may wait for a request to go along with: alone it would wake the guard."""
+
+_LARGE_BYTES = 1024
+"""A variable beyond this is sent once, and again when it changes: units of a fan-out share theirs."""
 
 _FRAMES_AT_ONCE = 60
 """Spawns in one message: the system bounds the descriptors that go along with it."""
@@ -81,6 +85,7 @@ class Guard:
         self._later: asyncio.TimerHandle | None = None
         self._inbox = bytearray()
         self._keys = 0
+        self._kept: dict[bytes, bytes] = {}
         self._gone = self._loop.create_future()
         self._loop.add_reader(self._sock, self._receive)
 
@@ -96,8 +101,19 @@ class Guard:
         """Ask for a command; `pipes` are the write ends and are closed here. Returns its key."""
         self._keys += 1
         self._listeners[self._keys] = listener
-        self._post(("spawn", self._keys, argv, environment, cwd, marks), pipes)
+        self._post(("spawn", self._keys, argv, self._slim(environment), cwd, marks), pipes)
         return self._keys
+
+    def _slim(self, environment: dict[bytes, bytes]) -> dict[bytes, bytes | None]:
+        """The environment with None for what the guard has kept."""
+        slim: dict[bytes, bytes | None] = {**environment}
+        for name, value in environment.items():
+            if len(value) > _LARGE_BYTES:
+                if self._kept.get(name) != value:
+                    self._kept[name] = value
+                    self._post(("keep", name, value))
+                slim[name] = None
+        return slim
 
     def end(self, key: int, grace: float) -> None:
         """TERM to all that a command is, KILL after `grace` seconds; `ended` is told at the end."""
