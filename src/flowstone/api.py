@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from flowstone.freeze.frozen import Frozen
     from flowstone.plan.model import Plan
     from flowstone.ports.observer import Observer
+    from flowstone.ports.projection import Projection
     from flowstone.ports.store import Store
     from flowstone.run.state import State
     from flowstone.source.file import SourceText
@@ -48,10 +50,15 @@ SOURCE_SUFFIXES = (".md", ".yml", ".yaml")
 class Workflow(msgspec.Struct, frozen=True):
     """A compiled source: `ref` names it in runs, `path` is the file as the user would name it."""
 
-    ref: str
     path: str
     source: Any
     compiled: Any
+    named: Callable[[], str]
+    """Finds `ref`, which needs the configuration; a mere check does not."""
+
+    @property
+    def ref(self) -> str:
+        return self.named()
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -107,11 +114,11 @@ class Flowstone:
         if self.language is not None or is_path(target):
             path = os.path.join(self.wiring.cwd, target)
             source = read_source(path, SOURCE_BYTES)
-            return Workflow(self._ref_of(path), target, source, self._compiled(target, path, source))
+            return Workflow(target, source, self._compiled(target, path, source), partial(self._ref_of, path))
         found = self.wiring.catalog.find(target)
         source = read_source(found.path, SOURCE_BYTES)
         shown = os.path.relpath(found.path, self.wiring.cwd)
-        return Workflow(found.ref, shown, source, self._compiled(shown, found.path, source))
+        return Workflow(shown, source, self._compiled(shown, found.path, source), lambda: found.ref)
 
     def compiled_plan(self, target: str) -> Plan:
         """The plan of a source without mistakes, before freezing; else CompileError."""
@@ -426,9 +433,13 @@ class _Chain:
         self._flow = flow
         self._observer = observer
         self._on_event = on_event
+        self._asked = False
+        self._projection: Projection | None = None
 
     def recorded(self, state: State, events: Sequence[Event]) -> None:
-        projection = self._flow.dialect(state.plan.dialect).projection
+        if not self._asked:
+            self._asked, self._projection = True, self._flow.dialect(state.plan.dialect).projection
+        projection = self._projection
         if projection is not None:
             for text in self._flow.wiring.publish(state, state.plan.dialect, list(projection.files(state, events))):
                 self.warned(text)

@@ -108,7 +108,7 @@ def _start(turn: Turn, step: StepState, unit: UnitState) -> None:
         turn.record(AttemptEnded(step.id, identity.unit, turn.now, outcome, number, unit.index))
         judge_ended(turn, step)
         return
-    turn.decision.dispatches.append(prepared.dispatch)
+    turn.decision.hand_out(prepared.dispatch)
 
 
 def _judge(turn: Turn, step: StepState, unit: UnitState, attempt: Attempt) -> None:
