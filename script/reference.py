@@ -6,6 +6,7 @@ A part stands between `<!-- generated: NAME -->` and `<!-- end -->`. A test runs
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import re
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import click
+
 from flowstone import errors
 from flowstone.cli import exit_codes
 from flowstone.cli.akm.main import command as akm
@@ -90,7 +92,7 @@ def events_table() -> str:
     rows = []
     for kind in get_args(events.Event):
         fields = ", ".join(f"`{field}`" for field in kind.__struct_fields__)
-        own = (inspect.getdoc(kind) or "").split("\n\n")[0].replace("\n", " ")
+        own = inspect.cleandoc(kind.__dict__.get("__doc__") or "").split("\n\n")[0].replace("\n", " ")
         rows.append((f"`{kind.__struct_config__.tag}`", fields, own or EVENTS[kind.__name__]))
     return table(("event", "fields", "meaning"), rows)
 
@@ -101,10 +103,11 @@ def exit_table() -> str:
 
 
 def errors_table() -> str:
-    kinds = {kind.code: kind for kind in _kinds(errors.FlowstoneError)}
-    codes = {code: exit_codes.exit_code(kind("")) for code, kind in kinds.items() if code not in ("ERROR",)}
+    codes: dict[str, int] = {}
+    for kind in _kinds(errors.FlowstoneError):
+        codes.setdefault(kind.code, _exit_of(kind, kind.code))
     for code, kind in _raised():
-        codes.setdefault(code, exit_codes.exit_code(kind("", code=code)))
+        codes.setdefault(code, _exit_of(kind, code))
     for code, number in exit_codes.BY_CODE.items():
         codes.setdefault(code, number)
     unused = codes.keys() - ERRORS.keys()
@@ -113,9 +116,15 @@ def errors_table() -> str:
     return table(("code", "exit", "meaning"), [(f"`{c}`", str(codes[c]), ERRORS[c]) for c in sorted(codes)])
 
 
+def _exit_of(kind: Any, code: str) -> int:
+    error = kind.__new__(kind)
+    error.code = code
+    return exit_codes.exit_code(error)
+
+
 def _kinds(kind: type[errors.FlowstoneError]) -> Iterator[Any]:
     for below in kind.__subclasses__():
-        if below is not errors.LeaseHeld and below.__module__ == errors.__name__:
+        if below.__module__ == errors.__name__:
             yield below
         yield from _kinds(below)
 
@@ -149,29 +158,50 @@ def _diagnostics() -> Iterator[tuple[str, str, str]]:
     for call, name, path in _calls():
         if name in ("error", "warn", "problem", "_error", "_mistyped", "Refusal", "Diagnostic"):
             for place, arg in enumerate(call.args[:2]):
-                if isinstance(arg, ast.Constant) and isinstance(arg.value, str) and _KEBAB.fullmatch(arg.value):
+                if (code := _code(arg)) is not None:
                     rest = call.args[place + 1 : place + 2]
-                    yield arg.value, path, _text(rest[0]) if rest and name != "_mistyped" else ""
+                    yield code, path, _text(rest[0], path) if rest and name != "_mistyped" else ""
     for node, path in _nodes():
-        if isinstance(node, ast.FunctionDef):
-            named = node.args.args[len(node.args.args) - len(node.args.defaults) :]
-            for argument, default in zip(named, node.args.defaults, strict=True):
-                if argument.arg == "code" and isinstance(default, ast.Constant) and isinstance(default.value, str):
-                    yield default.value, path, ""
-        if isinstance(node, ast.Assign) and [getattr(t, "id", "") for t in node.targets] == ["code"]:
-            for inner in ast.walk(node.value):
-                if isinstance(inner, ast.Constant) and isinstance(inner.value, str) and _KEBAB.fullmatch(inner.value):
-                    yield inner.value, path, ""
+        yield from ((code, path, "") for code in _codes_by_name(node))
 
 
-def _text(node: ast.expr) -> str:
+def _codes_by_name(node: ast.AST) -> Iterator[str]:
+    """Codes that reach a diagnostic through a variable or a parameter named `code`."""
+    if isinstance(node, ast.FunctionDef):
+        named = node.args.args[len(node.args.args) - len(node.args.defaults) :]
+        for argument, default in zip(named, node.args.defaults, strict=True):
+            if argument.arg == "code" and (code := _code(default)) is not None:
+                yield code
+    if isinstance(node, ast.Assign) and [getattr(target, "id", "") for target in node.targets] == ["code"]:
+        yield from (code for inner in ast.walk(node.value) if (code := _code(inner)) is not None)
+
+
+def _code(node: ast.AST) -> str | None:
+    value = node.value if isinstance(node, ast.Constant) else None
+    return value if isinstance(value, str) and _KEBAB.fullmatch(value) else None
+
+
+def _text(node: ast.expr, path: str) -> str:
     match node:
         case ast.Constant(value=str(value)):
             return value
         case ast.JoinedStr(values=values):
             return "".join(part.value if isinstance(part, ast.Constant) else "…" for part in values)  # type: ignore[misc]  # text parts of an f-string
+        case ast.Name(id=name):
+            earlier = [other for other in _assignments().get((path, name), ()) if other.lineno < node.lineno]
+            return _text(earlier[-1], path) if earlier and not isinstance(earlier[-1], ast.Name) else ""
         case _:
             return ""
+
+
+@functools.cache
+def _assignments() -> dict[tuple[str, str], list[ast.expr]]:
+    """What each file assigns to each name, in the order of its lines."""
+    found: dict[tuple[str, str], list[ast.expr]] = {}
+    for node, path in _nodes():
+        if isinstance(node, ast.Assign):
+            found.setdefault((path, getattr(node.targets[0], "id", "")), []).append(node.value)
+    return {key: sorted(values, key=lambda value: value.lineno) for key, values in found.items()}
 
 
 def _calls() -> Iterator[tuple[ast.Call, str, str]]:
@@ -180,10 +210,13 @@ def _calls() -> Iterator[tuple[ast.Call, str, str]]:
             yield node, getattr(node.func, "attr", getattr(node.func, "id", "")), path
 
 
-def _nodes() -> Iterator[tuple[ast.AST, str]]:
-    for path in sorted(SOURCES.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            yield node, str(path.relative_to(SOURCES))
+@functools.cache
+def _nodes() -> list[tuple[ast.AST, str]]:
+    return [
+        (node, str(path.relative_to(SOURCES)))
+        for path in sorted(SOURCES.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+    ]
 
 
 def config_table() -> str:
