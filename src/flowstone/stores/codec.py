@@ -94,6 +94,7 @@ _StoredEvent: TypeAlias = (
     | StepOpened
     | AttemptStarted
     | _StoredEnd
+
     | StepClosed
     | RunClosed
     | RunReopened

@@ -191,7 +191,11 @@ def explain(error: Exception, path: str) -> StoreError:
     cause = _CAUSES.get(code)
     if cause is None:
         name = getattr(error, "sqlite_errorname", type(error).__name__)
-        hint = "the disk may be full or failing: look at it, then resume" if code == sqlite3.SQLITE_IOERR else None
+        hint = (
+            "the disk may be full or failing: look at it, then resume"
+            if code == sqlite3.SQLITE_IOERR
+            else None
+        )
         return StoreError(f"{path}: {error} ({name})", hint=hint)
     return storage_error(OSError(cause, str(error)), path)
 
