@@ -21,14 +21,14 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
-SHOWN_FOLDER = "/home/you/work"
+SHOWN_FOLDER = "/home/you/flows"
 BLOCK = re.compile(
     r"^<!-- (?P<kind>file|write|run|python)(?:: (?P<name>\S+))? -->\n"
     r"(?P<fence>`{3,})(?P<language>\w*)\n(?P<body>.*?)^(?P=fence)$",
     re.M | re.S,
 )
 VARYING = (
-    (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]{22}\b"), "RUN"),
+    (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]{21}\b"), "RUN"),
     (re.compile(r"\b([a-z][a-z-]*)-\d{19}\b"), r"\1-TIME"),
     (re.compile(r"\b\d+(\.\d+)?(ms|s)\b"), "TIME"),
     (re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z"), "MOMENT"),
@@ -74,7 +74,8 @@ def perform(command: str, folder: Path) -> str:
         text=True,
         check=False,
     )
-    return done.stdout.replace(str(folder), SHOWN_FOLDER)
+    output = done.stdout.replace(str(folder), SHOWN_FOLDER)
+    return output if output.endswith("\n") or not output else output + "\n"
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -91,10 +92,10 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def settled(text: str) -> str:
-    """What stays the same from run to run."""
+    """What stays the same from run to run: lines of steps that run side by side may change places."""
     for pattern, mark in VARYING:
         text = pattern.sub(mark, text)
-    return "\n".join(line.rstrip() for line in text.strip().splitlines())
+    return "\n".join(sorted(line.rstrip() for line in text.strip().splitlines()))
 
 
 def rewrite(page: Path) -> None:
