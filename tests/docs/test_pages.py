@@ -30,9 +30,7 @@ def test_links_resolve(page: Path) -> None:
     broken = []
     for link in LINK.finditer(prose):
         target = (page.parent / link["path"]).resolve() if link["path"] else page
-        if not target.exists():
-            broken.append(link[0])
-        elif link["anchor"] and target.suffix == ".md" and link["anchor"] not in anchors(target):
+        if not target.exists() or (link["anchor"] and target.suffix == ".md" and link["anchor"] not in anchors(target)):
             broken.append(link[0])
     assert broken == []
 
@@ -72,6 +70,12 @@ def test_scripts_run(page: Path, tmp_path: Path) -> None:
                 check=False,
             )
             assert (done.returncode, done.stderr) == (0, ""), block["body"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_scripts_and_benchmarks_that_are_named_exist(page: Path) -> None:
+    named = set(re.findall(r"\b(?:script|benchmarks)/[a-z_.]+[a-z]", page.read_text("utf-8")))
+    assert {name for name in named if not (ROOT / name).is_file()} == set()
 
 
 def test_the_readme_is_short() -> None:
