@@ -142,14 +142,15 @@ def unit_lines(row: UnitRow) -> list[str]:
 
 
 def unit_counts(step: StepState) -> dict[str, int]:
-    """Units of the step by where their last attempts stand; reused ones count as succeeded."""
+    """Units of the step's present (or last) execution by where they stand."""
     total = step.count if step.opened_at is not None else 0
-    last = step.final_attempts() if total else []
-    failed = sum(1 for attempt in last if attempt.outcome is not None and not attempt.outcome.ok)
-    succeeded = sum(1 for attempt in last if attempt.outcome is not None and attempt.outcome.ok)
-    if not step.fans_out and step.status is Status.FAILED:
-        failed, succeeded = total, 0
-    return {"total": total, "succeeded": min(succeeded, total), "failed": min(failed, total), "running": step.running}
+    if step.status is Status.OPEN:
+        succeeded, failed = sum(1 for unit in step.units.values() if unit.status is Status.SUCCEEDED), step.failures
+    else:  # a replayed journal tells how attempts ended, not what the scheduler made of them at the time
+        outcomes = [attempt.outcome for attempt in step.final_attempts() if attempt.outcome is not None]
+        succeeded = sum(1 for outcome in outcomes if outcome.ok)
+        failed = len(outcomes) - succeeded
+    return {"total": total, "succeeded": succeeded, "failed": failed, "running": step.running}
 
 
 def duration_of(state: State, now: int) -> int | None:

@@ -92,6 +92,16 @@ def run_took_ms(state: State) -> int:
     return 0 if state.started_at is None else end - state.started_at
 
 
+def short_unit(unit: str) -> str:
+    """A unit's id for a line of progress: of the digest of its item the first characters, as of a commit."""
+    head, mark, digest = unit.partition(".unit:")
+    digest, twin, number = digest.partition("#")
+    return f"{head}{mark}{digest[:DIGEST_CHARS]}{twin}{number}"
+
+
+DIGEST_CHARS = 12
+
+
 def units_text(step: StepState) -> str:
     """How far a fan-out is: `120/1000 units, 4 running, 3 failed`."""
     parts = [f"{step.closed}/{step.count} units"]

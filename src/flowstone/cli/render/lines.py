@@ -19,6 +19,7 @@ from flowstone.views.progress import (
     orun_progress,
     plain_progress,
     run_took_ms,
+    short_unit,
     shown,
     step_line,
 )
@@ -84,7 +85,7 @@ class PlainLines:
         self._writer.put(line for event in events for line in plain_progress(state, event, self._word, self._told))
 
     def line(self, step: str, unit: str, text: str) -> None:
-        self._writer.add(f"{short_unit(unit)} │ {clip(text, LINE_CHARS)}")
+        self._writer.put([f"{short_unit(unit)} │ {text}"])
 
     def warned(self, text: str) -> None:
         self._writer.put([f"warning: {text}"])
