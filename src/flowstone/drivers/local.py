@@ -198,8 +198,8 @@ class LocalDriver:
         """
         assert self._cause is not None
         await self._cancel_all()
-        aborted = [task for task in self._tasks if task.cancelled()]
-        self._ended = [task for task in self._tasks if not task.cancelled()]
+        aborted = [entry for entry in self._ended if _was_aborted(entry[1])]
+        self._ended = [entry for entry in self._ended if not _was_aborted(entry[1])]
         events += self._collect()
         facts = msgspec.structs.replace(self._facts, admitting=False)
         events += decide(self._state, facts, self._clock.now_ms(), self._redact).events
@@ -225,6 +225,10 @@ class LocalDriver:
         while len(self._ended) < len(self._running):
             self._awake.clear()
             await self._awake.wait()
+
+
+def _was_aborted(result: Outcome | BaseException) -> bool:
+    return isinstance(result, Outcome) and result.reason is Reason.ABORTED
 
 
 def _begin_task(dispatcher: Dispatcher, dispatch: Dispatch, done: Done) -> Callable[[], object]:

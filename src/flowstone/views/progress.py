@@ -12,7 +12,6 @@ import msgspec
 from flowstone.run.events import AttemptEnded, AttemptStarted, Event, RunInterrupted, Status, StepClosed, StepOpened
 from flowstone.run.state import State, StepState
 from flowstone.values import Json, canonical_json
-from flowstone.views.text import short_unit
 
 Word = Callable[[str], str]
 """A language's word for a core status (`Dialect.word`)."""

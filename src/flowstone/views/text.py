@@ -59,13 +59,6 @@ def tail(text: str, limit: int) -> Tail:
     return Tail(kept[line + 1 :], len(text))
 
 
-def short_unit(unit: str) -> str:
-    """A unit's id with its digest shortened, as progress shows it; `why` takes it like the whole one."""
-    step, colon, digest = unit.rpartition(":")
-    number = digest.partition("#")
-    return f"{step}:{number[0][:8]}{number[1]}{number[2]}" if colon and len(number[0]) == 64 else unit
-
-
 def spell_ms(duration: int | None) -> str:
     """A duration for people: `340ms`, `1.2s`, `3m05s`, `2h04m`."""
     if duration is None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from flowstone.run.state import State
     from flowstone.views.progress import Word
 
+
 class Progress:
     """Progress of one drive on stdout (with `on_stderr` there), and the account of it at the end."""
 

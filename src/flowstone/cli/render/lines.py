@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TextIO
 
 from flowstone.cli.render.terminal import BOLD, DIM, GREEN, RED, YELLOW, Terminal, neutral, one_line, say
 from flowstone.errors import FlowstoneError
-from flowstone.values import clip
 from flowstone.views.progress import (
     StepLine,
     Word,
@@ -23,7 +22,6 @@ from flowstone.views.progress import (
     shown,
     step_line,
 )
-from flowstone.views.text import short_unit
 
 if TYPE_CHECKING:
     from flowstone.run.events import Event
