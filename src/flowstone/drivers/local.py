@@ -191,9 +191,22 @@ class LocalDriver:
             timer.cancel()
 
     async def _interrupt(self, events: list[Event]) -> DriveEnd:
-        """End what runs, record it as aborted, and leave the run to be taken up again."""
+        """End what runs, and leave the run to be taken up again.
+
+        What ended by itself meanwhile is judged, so that a step that is done is closed; what was
+        ended is recorded as aborted and judged by nobody.
+        """
         assert self._cause is not None
         await self._cancel_all()
+        aborted = [entry for entry in self._ended if _was_aborted(entry[1])]
+        self._ended = [entry for entry in self._ended if not _was_aborted(entry[1])]
+        events += self._collect()
+        facts = msgspec.structs.replace(self._facts, admitting=False)
+        events += decide(self._state, facts, self._clock.now_ms(), self._redact).events
+        if not self._state.active:
+            self._commit(events)
+            return DriveEnd(Halt.ENDED)
+        self._ended = aborted
         events += self._collect()
         interrupted = RunInterrupted(self._clock.now_ms(), self._cause)
         fold(self._state, interrupted)
@@ -212,6 +225,10 @@ class LocalDriver:
         while len(self._ended) < len(self._running):
             self._awake.clear()
             await self._awake.wait()
+
+
+def _was_aborted(result: Outcome | BaseException) -> bool:
+    return isinstance(result, Outcome) and result.reason is Reason.ABORTED
 
 
 def _begin_task(dispatcher: Dispatcher, dispatch: Dispatch, done: Done) -> Callable[[], object]:
