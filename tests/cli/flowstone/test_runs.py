@@ -37,7 +37,7 @@ def test_a_failure_a_fix_and_a_resume(run, project):
     failed = run("flowstone", "run", "flow.md", "--set", "version=1.10", "--set", ITEMS)
     assert failed.returncode == 1
     assert "go on with:  flowstone resume --last" in failed.stderr
-    assert re.search(r'^check\.unit:[0-9a-f]{8} │ checked "a"$', failed.stdout, re.M)
+    assert re.search(r'^check\.unit:[0-9a-f]{12} │ checked "a"$', failed.stdout, re.M)
     assert status(run)["params"]["version"] == "1.10"
 
     units = run("flowstone", "status", "--last", "--units").stdout
