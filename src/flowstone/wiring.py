@@ -193,7 +193,7 @@ class RunWorkshop:
             await dispatcher.close()
 
     def _make(self, spec: AnySpec, lease: Lease, observer: Observer) -> Dispatcher:
-        from flowstone.plan.units import ExecSpec, SleepSpec
+        from flowstone.plan.units import ExecSpec, HttpSpec, SleepSpec
 
         if isinstance(spec, ExecSpec):
             from flowstone.dispatchers.process.dispatcher import ProcessDispatcher
@@ -210,6 +210,10 @@ class RunWorkshop:
             from flowstone.dispatchers.sleep import SleepDispatcher
 
             return SleepDispatcher()
+        if isinstance(spec, HttpSpec):
+            from flowstone.dispatchers.http.dispatcher import HttpDispatcher
+
+            return HttpDispatcher(self.connections, self._redactor)
         return _Unavailable(spec)
 
 
