@@ -193,7 +193,7 @@ class RunWorkshop:
             await dispatcher.close()
 
     def _make(self, spec: AnySpec, lease: Lease, observer: Observer) -> Dispatcher:
-        from flowstone.plan.units import ExecSpec, HttpSpec, SleepSpec
+        from flowstone.plan.units import ExecSpec, HttpSpec, ScriptSpec, SleepSpec
 
         if isinstance(spec, ExecSpec):
             from flowstone.dispatchers.process.dispatcher import ProcessDispatcher
@@ -214,6 +214,10 @@ class RunWorkshop:
             from flowstone.dispatchers.http.dispatcher import HttpDispatcher
 
             return HttpDispatcher(self.connections, self._redactor)
+        if isinstance(spec, ScriptSpec):
+            from flowstone.dispatchers.script.dispatcher import ScriptDispatcher
+
+            return ScriptDispatcher(self._wiring.env, self._redactor)
         return _Unavailable(spec)
 
 
