@@ -5,13 +5,13 @@
   for (const name of ["performance", "queueMicrotask", "navigator", "gc"]) delete globalThis[name];
   const { parse, stringify } = JSON;
   const { isArray } = Array;
-  const { keys, getPrototypeOf } = Object;
+  const { keys } = Object;
   const global = globalThis;
   const indirect = eval;
   const text = String;
-  const { min } = Math;
   const DEPTH = 64;
-  let settled = false, failed = false, value;
+  const VALUES = 1e6;
+  let settled = false, failed = false, count = 0, value;
 
   class Unstorable extends Error {}
 
@@ -53,6 +53,7 @@
   }
 
   function spell(one, path, depth) {
+    if (++count > VALUES) refuse("value", `a value of more than ${VALUES} parts`);
     switch (typeof one) {
       case "undefined": return "null";
       case "boolean": return one ? "true" : "false";

@@ -25,7 +25,7 @@ MEMORY_BYTES = 128 * 1024 * 1024
 STACK_BYTES = 1024 * 1024
 PROCESS_BYTES = 2 * 1024 * 1024 * 1024
 """Address space of the whole process, where the system can bound it: a net below the other bounds."""
-JOBS = 1_000_000
+JOBS = 100_000
 """Reactions of promises that a script may cause."""
 VALUE_BYTES = 32 * 1024 * 1024
 OVERTIME_S = 5.0
