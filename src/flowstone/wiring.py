@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from flowstone.drivers.clock import SystemClock
     from flowstone.plan.units import AnySpec
     from flowstone.ports.observer import Observer
+    from flowstone.ports.secrets import Secrets
     from flowstone.ports.store import Lease, Store
     from flowstone.redaction import Redactor
     from flowstone.run.record import RunRow
@@ -59,6 +60,12 @@ class Wiring:
         from flowstone.assets.catalog import FileCatalog
 
         return FileCatalog(self.settings.bundles)
+
+    @cached_property
+    def secrets(self) -> Secrets:
+        from flowstone.config.secrets import HostSecrets
+
+        return HostSecrets(self.cwd, self.env)
 
     @cached_property
     def clock(self) -> SystemClock:

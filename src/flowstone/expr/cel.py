@@ -96,7 +96,7 @@ def evaluate(compiled: CompiledCel, scope: Mapping[str, Any]) -> Any:
     """The value of an expression: None, bool, int, float, str, bytes, datetime, timedelta, list,
     dict or a type of the library.
 
-    `scope` holds the variables by name; of `steps`, `inputs` and `connections` only the keys that
+    `scope` holds the variables by name; of `steps`, `inputs`, `connections` and `output` only the keys that
     the expression names are looked up. Raises CelError.
     """
     activation = _activation(compiled, scope)
@@ -117,7 +117,7 @@ def _activation(compiled: CompiledCel, scope: Mapping[str, Any]) -> dict[str, An
     wanted: dict[str, dict[str, set[str | None]] | None] = {}
     for read in compiled.reads:
         known = wanted.setdefault(read.root, {})
-        if read.name is None or read.root not in EVERYWHERE.variables:
+        if read.name is None or read.root not in (*EVERYWHERE.variables, "output"):
             wanted[read.root] = None
         elif known is not None:
             known.setdefault(read.name, set()).add(read.field if read.root == "steps" else None)
