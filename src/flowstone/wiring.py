@@ -200,32 +200,44 @@ class RunWorkshop:
             await dispatcher.close()
 
     def _make(self, spec: AnySpec, lease: Lease, observer: Observer) -> Dispatcher:
-        from flowstone.plan.units import ExecSpec, HttpSpec, ScriptSpec, SleepSpec
+        maker = MAKERS.get(type(spec).__name__)
+        return _Unavailable(spec) if maker is None else maker(self, lease, observer)
 
-        if isinstance(spec, ExecSpec):
-            from flowstone.dispatchers.process.dispatcher import ProcessDispatcher
+    def _commands(self, lease: Lease, observer: Observer) -> Dispatcher:
+        from flowstone.dispatchers.process.dispatcher import ProcessDispatcher
 
-            return ProcessDispatcher(
-                self._wiring.workspace(self._row),
-                self._wiring.env,
-                self._redactor,
-                lambda ref: self._wiring.catalog.env_values(ref),
-                observer.line if self._lines else None,
-                lease.fd,
-            )
-        if isinstance(spec, SleepSpec):
-            from flowstone.dispatchers.sleep import SleepDispatcher
+        return ProcessDispatcher(
+            self._wiring.workspace(self._row),
+            self._wiring.env,
+            self._redactor,
+            lambda ref: self._wiring.catalog.env_values(ref),  # noqa: PLW0108  (the catalog is made when a unit needs it)
+            observer.line if self._lines else None,
+            lease.fd,
+        )
 
-            return SleepDispatcher()
-        if isinstance(spec, HttpSpec):
-            from flowstone.dispatchers.http.dispatcher import HttpDispatcher
+    def _sleeps(self, lease: Lease, observer: Observer) -> Dispatcher:
+        from flowstone.dispatchers.sleep import SleepDispatcher
 
-            return HttpDispatcher(self.connections, self._redactor)
-        if isinstance(spec, ScriptSpec):
-            from flowstone.dispatchers.script.dispatcher import ScriptDispatcher
+        return SleepDispatcher()
 
-            return ScriptDispatcher(self._wiring.env, self._redactor)
-        return _Unavailable(spec)
+    def _requests(self, lease: Lease, observer: Observer) -> Dispatcher:
+        from flowstone.dispatchers.http.dispatcher import HttpDispatcher
+
+        return HttpDispatcher(self.connections, self._redactor)
+
+    def _scripts(self, lease: Lease, observer: Observer) -> Dispatcher:
+        from flowstone.dispatchers.script.dispatcher import ScriptDispatcher
+
+        return ScriptDispatcher(self._wiring.env, self._redactor)
+
+
+MAKERS: dict[str, Callable[[RunWorkshop, Lease, Observer], Dispatcher]] = {
+    "ExecSpec": RunWorkshop._commands,
+    "SleepSpec": RunWorkshop._sleeps,
+    "HttpSpec": RunWorkshop._requests,
+    "ScriptSpec": RunWorkshop._scripts,
+}
+"""What makes the dispatcher of each kind of unit, by the name of its type in `plan/units.py`."""
 
 
 class _Unavailable:

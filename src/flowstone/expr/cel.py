@@ -96,8 +96,8 @@ def evaluate(compiled: CompiledCel, scope: Mapping[str, Any]) -> Any:
     """The value of an expression: None, bool, int, float, str, bytes, datetime, timedelta, list,
     dict or a type of the library.
 
-    `scope` holds the variables by name; of `steps`, `inputs`, `connections` and `output` only the keys that
-    the expression names are looked up. Raises CelError.
+    `scope` holds the variables by name; of `steps`, `inputs`, `connections` and `output` only the
+    keys that the expression names are looked up. Raises CelError.
     """
     activation = _activation(compiled, scope)
     if compiled.tree is not None:
