@@ -29,6 +29,7 @@ from flowstone.errors import (
 )
 from flowstone.ports.catalog import EngineConfig
 from flowstone.ports.dialect import Dialect, Given, Resolved
+from flowstone.ports.secrets import SCHEME
 from flowstone.run.events import Event, RunStatus
 from flowstone.run.record import RunRecord, RunRow, RunSummary
 from flowstone.wiring import DIALECTS, RunWorkshop, Wiring, require_dispatchers
@@ -162,6 +163,7 @@ class Flowstone:
             return Started(active, resumed=True)
         resolved = dialect.resolve(plan, given)
         dialect.connections(plan, given)
+        self._granted(given)
         frozen = self._freeze(workflow)
         require_dispatchers(frozen.plan)
         record = self._record(workflow, frozen, dialect, resolved)
@@ -401,12 +403,29 @@ class Flowstone:
             resolved = dialect.resolve(state.plan, given)
         else:
             resolved = dialect.resume(state.plan, given, row.record.params or {})
+        given = self._granted(given)
         connections = dialect.connections(state.plan, given)
         secrets = [*resolved.secrets, *(v for fields in given.connections.values() for v in fields.values())]
         assert isinstance(row, Row)
         for name in _shims(state.plan):
             self.wiring.write_shim(row.record.id, row.record.dialect, name, self.wiring.program(name))
         return RunWorkshop(self.wiring, row, resolved.params, connections, secrets, lines)
+
+    def _granted(self, given: Given) -> Given:
+        """The same with the value of each secret that a granted field names; InputError if one is missing."""
+        complaints: list[str] = []
+        connections: dict[str, dict[str, str]] = {}
+        for name, fields in given.connections.items():
+            for field, value in fields.items():
+                try:
+                    found = self.wiring.secrets.resolve(value) if value.startswith(SCHEME) else value
+                except InputError as error:
+                    complaints.append(f"connection {name}.{field}: {error.message}")
+                else:
+                    connections.setdefault(name, {})[field] = found
+        if complaints:
+            raise InputError("\n".join(complaints))
+        return msgspec.structs.replace(given, connections=connections)
 
     def _transition(self, run_id: str, change: Callable[[State, int], Event | None]) -> RunView:
         from flowstone.drivers.journal import Journal, replay
