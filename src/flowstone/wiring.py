@@ -243,12 +243,10 @@ MAKERS: dict[str, Callable[[RunWorkshop, Lease, Observer], Dispatcher]] = {
 
 def require_dispatchers(plan: Plan) -> None:
     """FreezeError that names the steps of a kind that this version cannot dispatch."""
-    from flowstone.plan.units import ExecSpec, SleepSpec
-
     found = [
         f'"{step.id}" ({type(step.unit.spec).__name__.removesuffix("Spec").lower()})'
         for step in plan.steps
-        if step.unit is not None and not isinstance(step.unit.spec, (ExecSpec, SleepSpec))
+        if step.unit is not None and type(step.unit.spec).__name__ not in MAKERS
     ]
     if found:
         raise FreezeError(f"steps of a kind that this version cannot run: {', '.join(found)}; nothing was started")

@@ -7,7 +7,6 @@ import click
 from flowstone.cli.orun.files import checked
 from flowstone.cli.render.terminal import neutral, say
 
-
 FORMATS = ("text", "mermaid", "dot", "svg", "html")
 
 
@@ -28,7 +27,6 @@ def command(file: str, form: str) -> None:
 
         say(graph_text(plan, GraphFormat(form)))
         return
-    lines = [f"workflow {plan.name} ({len(plan.steps)} steps)", *(_line(step) for step in plan.steps)]
-    say("".join(f"{neutral(line)}\n" for line in lines))
+    from flowstone.views.graph import verb_lines
 
-    say("".join(f"{neutral(line)}\n" for line in verb_lines(checked(file).plan)))
+    say("".join(f"{neutral(line)}\n" for line in verb_lines(plan)))
