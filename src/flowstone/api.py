@@ -71,6 +71,8 @@ class RunView(msgspec.Struct, frozen=True):
 
     row: RunRow
     state: Any
+    driver: str | None = None
+    """Who drives the run now (`pid 123`); None when nobody does."""
 
 
 class Started(msgspec.Struct, frozen=True):
@@ -239,7 +241,8 @@ class Flowstone:
 
         store, full = self.wiring.store_of(run_id, readonly=True)
         row = store.load(full)
-        return RunView(row, replay(store, full, decode_plan(row.record.plan, check=False), whole=False))
+        state = replay(store, full, decode_plan(row.record.plan, check=False), whole=False)
+        return RunView(row, state, store.driver_of(full) if state.active else None)
 
     def list(self, *, ref: str | None = None, scope: str | None = None, active_only: bool = False) -> list[RunRow]:
         """The runs that can be seen from this folder, the newest first."""
