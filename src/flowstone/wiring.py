@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from flowstone.config.scope import Scope
     from flowstone.config.settings import Settings
     from flowstone.drivers.clock import SystemClock
+    from flowstone.plan.model import Plan
     from flowstone.plan.units import AnySpec
     from flowstone.ports.observer import Observer
+    from flowstone.ports.secrets import Secrets
     from flowstone.ports.store import Lease, Store
     from flowstone.redaction import Redactor
     from flowstone.run.record import RunRow
@@ -59,6 +61,12 @@ class Wiring:
         from flowstone.assets.catalog import FileCatalog
 
         return FileCatalog(self.settings.bundles)
+
+    @cached_property
+    def secrets(self) -> Secrets:
+        from flowstone.config.secrets import HostSecrets
+
+        return HostSecrets(self.cwd, self.env)
 
     @cached_property
     def clock(self) -> SystemClock:
@@ -193,24 +201,55 @@ class RunWorkshop:
             await dispatcher.close()
 
     def _make(self, spec: AnySpec, lease: Lease, observer: Observer) -> Dispatcher:
-        from flowstone.plan.units import ExecSpec, SleepSpec
+        maker = MAKERS.get(type(spec).__name__)
+        return _Unavailable(spec) if maker is None else maker(self, lease, observer)
 
-        if isinstance(spec, ExecSpec):
-            from flowstone.dispatchers.process.dispatcher import ProcessDispatcher
+    def _commands(self, lease: Lease, observer: Observer) -> Dispatcher:
+        from flowstone.dispatchers.process.dispatcher import ProcessDispatcher
 
-            return ProcessDispatcher(
-                self._wiring.workspace(self._row),
-                self._wiring.env,
-                self._redactor,
-                lambda ref: self._wiring.catalog.env_values(ref),
-                observer.line if self._lines else None,
-                lease.fd,
-            )
-        if isinstance(spec, SleepSpec):
-            from flowstone.dispatchers.sleep import SleepDispatcher
+        return ProcessDispatcher(
+            self._wiring.workspace(self._row),
+            self._wiring.env,
+            self._redactor,
+            lambda ref: self._wiring.catalog.env_values(ref),  # noqa: PLW0108  (the catalog is made when a unit needs it)
+            observer.line if self._lines else None,
+            lease.fd,
+        )
 
-            return SleepDispatcher()
-        return _Unavailable(spec)
+    def _sleeps(self, lease: Lease, observer: Observer) -> Dispatcher:
+        from flowstone.dispatchers.sleep import SleepDispatcher
+
+        return SleepDispatcher()
+
+    def _requests(self, lease: Lease, observer: Observer) -> Dispatcher:
+        from flowstone.dispatchers.http.dispatcher import HttpDispatcher
+
+        return HttpDispatcher(self.connections, self._redactor)
+
+    def _scripts(self, lease: Lease, observer: Observer) -> Dispatcher:
+        from flowstone.dispatchers.script.dispatcher import ScriptDispatcher
+
+        return ScriptDispatcher(self._wiring.env, self._redactor)
+
+
+MAKERS: dict[str, Callable[[RunWorkshop, Lease, Observer], Dispatcher]] = {
+    "ExecSpec": RunWorkshop._commands,
+    "SleepSpec": RunWorkshop._sleeps,
+    "HttpSpec": RunWorkshop._requests,
+    "ScriptSpec": RunWorkshop._scripts,
+}
+"""What makes the dispatcher of each kind of unit, by the name of its type in `plan/units.py`."""
+
+
+def require_dispatchers(plan: Plan) -> None:
+    """FreezeError that names the steps of a kind that this version cannot dispatch."""
+    found = [
+        f'"{step.id}" ({type(step.unit.spec).__name__.removesuffix("Spec").lower()})'
+        for step in plan.steps
+        if step.unit is not None and type(step.unit.spec).__name__ not in MAKERS
+    ]
+    if found:
+        raise FreezeError(f"steps of a kind that this version cannot run: {', '.join(found)}; nothing was started")
 
 
 class _Unavailable:

@@ -68,6 +68,7 @@ def _unit(step: Step, unit: Unit, config: EngineConfig) -> Unit:
     spec: AnySpec = unit.spec
     match spec:
         case ExecSpec():
+            _check_isolation(step, unit)
             has_schema, schema = _taught_schema(step, unit)
             timeout = unit.timeout_ms if unit.timeout_set else EXEC_TIMEOUT_MS
             return msgspec.structs.replace(unit, timeout_ms=timeout, has_schema=has_schema, schema=schema)
@@ -83,6 +84,16 @@ def _unit(step: Step, unit: Unit, config: EngineConfig) -> Unit:
             )
         case _:
             assert_never(spec)
+
+
+def _check_isolation(step: Step, unit: Unit) -> None:
+    """A unit that asks for a tree of its own must not run in the user's instead."""
+    if unit.isolation != "none":
+        raise FreezeError(
+            f'Step "{step.id}" asks for isolation: {unit.isolation}: this version of flowstone runs commands in place.',
+            code="ISOLATION_UNSUPPORTED",
+            hint="Remove `isolation:`.",
+        )
 
 
 def _taught_schema(step: Step, unit: Unit) -> tuple[bool, object]:

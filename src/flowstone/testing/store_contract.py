@@ -187,9 +187,7 @@ class StoreContract:
     @pytest.mark.parametrize("bad", [float("nan"), float("inf"), object(), "\ud800"])
     def test_an_append_that_cannot_be_written_leaves_nothing(self, store: Store, bad: object) -> None:
         with pytest.raises(StoreError):
-            store.append(
-                RUN, 0, [DriverStarted(1, "one"), StepClosed("a", 1, Status.FAILED, bad)], RunSummary()
-            )
+            store.append(RUN, 0, [DriverStarted(1, "one"), StepClosed("a", 1, Status.FAILED, bad)], RunSummary())
         assert list(store.read(RUN)) == []
         assert store.append(RUN, 0, [DriverStarted(1, "one")], RunSummary()) == 1
 
@@ -226,6 +224,13 @@ class StoreContract:
         store.append(RUN, 0, [start, AttemptStarted("a", "a:1", 1, "c" * 64)], RunSummary())
         open_store().append(RUN, 2, [end], RunSummary())
         assert store.outcome(RUN, "a:0", 0, HASH) == Outcome(value="ok")
+
+    def test_who_drives_a_run_is_told_while_it_lasts(self, store: Store) -> None:
+        assert store.driver_of(RUN) is None
+        lease = store.lease(RUN, "me")
+        assert store.driver_of(RUN)
+        lease.release()
+        assert store.driver_of(RUN) is None
 
     def test_a_lease_is_held_until_it_is_released(self, store: Store, open_store: OpenStore) -> None:
         lease = store.lease(RUN, "first")

@@ -78,6 +78,17 @@ def graph_lines(plan: Plan) -> list[str]:
     return lines
 
 
+def verb_lines(plan: Plan) -> list[str]:
+    """The workflow in the short lines of orun: each step with its verb and its needs (orun facts 2)."""
+    lines = [f"workflow {plan.name} ({len(plan.steps)} steps)"]
+    for step in plan.steps:
+        spec = step.unit.spec if step.unit is not None else None
+        verb = "run" if isinstance(spec, ExecSpec) else "workflow" if isinstance(spec, ChildSpec) else "action"
+        needs = f" ← {', '.join(step.needs)}" if step.needs else ""
+        lines.append(f"  {step.id} [{verb}]{needs}")
+    return lines
+
+
 def kind_of(step: Step) -> str:
     """What a step does, in a word or two."""
     action = step.action
@@ -113,18 +124,24 @@ def spec_kind(spec: AnySpec) -> str:
             assert_never(spec)
 
 
-def graph_svg(plan: Plan, statuses: Mapping[str, str], href: Callable[[str], str] | None = None) -> str:
-    """The graph as an inline SVG; `statuses` name the classes of the boxes, `href` their links."""
+def graph_svg(
+    plan: Plan, statuses: Mapping[str, str], href: Callable[[str], str] | None = None, style: str = ""
+) -> str:
+    """The graph as an SVG; `statuses` name the classes of the boxes, `href` their links, `style` is CSS.
+
+    Inside a page that has styles of its own, `style` is left out.
+    """
     laid = graph(plan)
     places = {node.step: _place(node) for node in laid.nodes}
     width = 2 * MARGIN + max(1, laid.layers) * (WIDTH + GAP_X) - GAP_X
     height = 2 * MARGIN + max(1, laid.height) * (HEIGHT + GAP_Y) - GAP_Y
     parts = [
-        f'<svg class="graph" role="img" aria-label="Graph of the steps" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="graph" role="img" aria-label="Graph of the steps" '
+        f'width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
     ]
+    parts += [f"<style>{style}</style>"] if style else []
     parts += [_edge_svg(edge, places) for edge in laid.edges]
-    parts += [_node_svg(node, places[node.step], statuses.get(node.step, "pending"), href) for node in laid.nodes]
+    parts += [_node_svg(node, places[node.step], statuses.get(node.step), href) for node in laid.nodes]
     parts.append("</svg>")
     return "".join(parts)
 
@@ -200,11 +217,12 @@ def _edge_svg(edge: Edge, places: Mapping[str, tuple[int, int]]) -> str:
     return f'<path class="{kind}" d="M{x1} {y1}C{x1 + bend} {y1} {x2 - bend} {y2} {x2} {y2}"/>'
 
 
-def _node_svg(node: Node, place: tuple[int, int], status: str, href: Callable[[str], str] | None) -> str:
+def _node_svg(node: Node, place: tuple[int, int], status: str | None, href: Callable[[str], str] | None) -> str:
     x, y = place
     name = node.step if len(node.step) <= 22 else node.step[:21] + "…"
+    state = "" if status is None else f" s-{escape(status)}"
     body = (
-        f'<g class="node s-{escape(status)}"><title>{escape(node.step)}: {escape(status)}</title>'
+        f'<g class="node{state}"><title>{escape(node.step)}: {escape(status or node.kind)}</title>'
         f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="7"/>'
         f'<text x="{x + 12}" y="{y + 20}">{escape(name)}</text>'
         f'<text class="kind" x="{x + 12}" y="{y + 36}">{escape(node.kind)}</text></g>'

@@ -12,6 +12,7 @@ import msgspec
 from flowstone.run.events import AttemptEnded, AttemptStarted, Event, RunInterrupted, Status, StepClosed, StepOpened
 from flowstone.run.state import State, StepState
 from flowstone.values import Json, canonical_json
+from flowstone.views.text import short_unit
 
 Word = Callable[[str], str]
 """A language's word for a core status (`Dialect.word`)."""
@@ -39,7 +40,7 @@ def plain_progress(state: State, event: Event, word: Word, told: dict[str, int])
             units = f", {count} units" if state.steps[step].fans_out else ""
             yield f"{step}: started{units}{f', loop {loop}' if loop > 1 else ''}"
         case AttemptEnded() if not event.outcome.ok:
-            yield f"{event.unit}: {event.outcome.error or event.outcome.reason}"
+            yield f"{short_unit(event.unit)}: {event.outcome.error or event.outcome.reason}"
         case AttemptEnded(step=step) if state.steps[step].fans_out:
             if event.at - told.setdefault(step, event.at) >= QUIET_MS:
                 told[step] = event.at
