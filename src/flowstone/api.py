@@ -26,7 +26,6 @@ from flowstone.errors import (
     SourceError,
     UnknownRun,
 )
-from flowstone.ports.catalog import EngineConfig
 from flowstone.ports.dialect import Dialect, Given, Resolved
 from flowstone.run.events import Event, RunStatus
 from flowstone.run.record import RunRecord, RunRow, RunSummary
@@ -160,7 +159,8 @@ class Flowstone:
         _unchanged(workflow)
         store.create(record, RunSummary(updated_at=record.created_at, current_step=frozen.plan.steps[0].id))
         self._plans[record.id] = frozen.plan
-        return Started(record.id, resolved.warnings)
+        told = (*frozen.warnings, *(notice.message for notice in frozen.notices))
+        return Started(record.id, (*resolved.warnings, *told))
 
     def drive(
         self,
@@ -333,7 +333,7 @@ class Flowstone:
         from flowstone.freeze.frozen import freeze
 
         plan: Plan = workflow.compiled.plan
-        return freeze(plan, self.wiring.settings.engines if plan.limits.host_capped else EngineConfig())
+        return freeze(plan, self.wiring.engines(plan))
 
     def _record(self, workflow: Workflow, frozen: Frozen, dialect: Dialect, resolved: Resolved) -> RunRecord:
         from flowstone.config.environment import agent_identity
@@ -384,11 +384,26 @@ class Flowstone:
         else:
             resolved = dialect.resume(state.plan, given, row.record.params or {})
         connections = dialect.connections(state.plan, given)
-        secrets = [*resolved.secrets, *(v for fields in given.connections.values() for v in fields.values())]
+        secrets = [
+            *resolved.secrets,
+            *self._engine_keys(state.plan),
+            *(v for fields in given.connections.values() for v in fields.values()),
+        ]
         assert isinstance(row, Row)
         for name in _shims(state.plan):
             self.wiring.write_shim(row.record.id, row.record.dialect, name, self.wiring.program(name))
         return RunWorkshop(self.wiring, row, resolved.params, connections, secrets, lines)
+
+    def _engine_keys(self, plan: Plan) -> list[str]:
+        """The keys of the plan's engines, which are scrubbed from whatever a unit says."""
+        from flowstone.plan.checks.structure import engines_of
+
+        specs = list(engines_of(plan))
+        if not specs:
+            return []
+        from flowstone.dispatchers.llm.credentials import keys_of
+
+        return keys_of(specs, self.wiring.env)
 
     def _transition(self, run_id: str, change: Callable[[State, int], Event | None]) -> RunView:
         from flowstone.drivers.journal import Journal, replay

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from flowstone.config.environment import cores, variables
 from flowstone.config.paths import Paths, locate
 from flowstone.errors import FreezeError, UnknownRun
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
     from flowstone.config.scope import Scope
     from flowstone.config.settings import Settings
     from flowstone.drivers.clock import SystemClock
+    from flowstone.plan.model import Plan
     from flowstone.plan.units import AnySpec
+    from flowstone.ports.catalog import EngineConfig
     from flowstone.ports.observer import Observer
     from flowstone.ports.store import Lease, Store
     from flowstone.redaction import Redactor
@@ -59,6 +63,20 @@ class Wiring:
         from flowstone.assets.catalog import FileCatalog
 
         return FileCatalog(self.settings.bundles)
+
+    def engines(self, plan: Plan) -> EngineConfig:
+        """The configuration that freezing a plan reads; of languages without engines none of it."""
+        from flowstone.ports.catalog import EngineConfig
+
+        if not plan.limits.host_capped:
+            return EngineConfig()
+        from shutil import which
+
+        from flowstone.config.models import read_models
+
+        config = self.settings.engines
+        opencode = config.default_engine is None and which("opencode", path=self.env.get("PATH")) is not None
+        return replace(config, models=read_models(self.paths), opencode=opencode)
 
     @cached_property
     def clock(self) -> SystemClock:
@@ -193,7 +211,7 @@ class RunWorkshop:
             await dispatcher.close()
 
     def _make(self, spec: AnySpec, lease: Lease, observer: Observer) -> Dispatcher:
-        from flowstone.plan.units import ExecSpec, SleepSpec
+        from flowstone.plan.units import ExecSpec, LlmSpec, SleepSpec
 
         if isinstance(spec, ExecSpec):
             from flowstone.dispatchers.process.dispatcher import ProcessDispatcher
@@ -206,6 +224,10 @@ class RunWorkshop:
                 observer.line if self._lines else None,
                 lease.fd,
             )
+        if isinstance(spec, LlmSpec):
+            from flowstone.dispatchers.llm.dispatcher import LlmDispatcher
+
+            return LlmDispatcher(self._wiring.env, self._redactor)
         if isinstance(spec, SleepSpec):
             from flowstone.dispatchers.sleep import SleepDispatcher
 

@@ -48,6 +48,7 @@ def load_settings(paths: Paths, cores: int) -> Settings:
         engines=EngineConfig(
             engines=document.get("engines"),
             default_engine=defaults.get("engine"),
+            default_llm_engine=defaults.get("llmEngine"),
             judge_engine=workflow.get("judgeEngine"),
             map_width=_clamped(workflow.get("defaultMapConcurrency"), DEFAULT_MAP_WIDTH),
             max_concurrency=_clamped(workflow.get("maxConcurrency"), host),

@@ -39,7 +39,11 @@ class Catalog(Protocol):
 
 
 class EngineConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What freezing reads of the configuration, once."""
+    """What freezing reads of the configuration, once.
+
+    `models` are the documents of models.json with their files' names, the packaged one first;
+    `opencode` tells whether the program is there to fall back to.
+    """
 
     engines: Any = None
     default_engine: str | None = None
@@ -47,3 +51,6 @@ class EngineConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     map_width: int | None = None
     max_concurrency: int | None = None
     host_concurrency: int | None = None
+    default_llm_engine: str | None = None
+    models: tuple[tuple[str, Any], ...] = ()
+    opencode: bool = False

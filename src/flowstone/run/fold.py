@@ -93,7 +93,6 @@ def _driver_started(state: State, event: DriverStarted) -> None:
 
 def _give_up_execution(state: State, step: StepState, at: int) -> None:
     """An execution that a driver left open: what succeeded can be reused, the rest starts again."""
-    running = step.running
     for unit in step.units.values():
         attempt = unit.attempt
         if attempt is not None and attempt.running:
@@ -101,8 +100,8 @@ def _give_up_execution(state: State, step: StepState, at: int) -> None:
             attempt.ended_at = at
             state.dispatched -= 1
             step.dispatched -= 1
+            state.count_running(step, attempt.index, -1)
     step.reset()
-    state.running -= running
     state.open_steps -= 1
     state.wake(step.place)
 
@@ -129,9 +128,8 @@ def _attempt_started(state: State, event: AttemptStarted) -> None:
     unit.retry_at = None
     if unit.first_at is None:
         unit.first_at = event.at
-    step.running += 1
     step.dispatched += 1
-    state.running += 1
+    state.count_running(step, event.index, 1)
     state.dispatched += 1
 
 
@@ -145,8 +143,7 @@ def _attempt_ended(state: State, event: AttemptEnded) -> None:
     unit = step.units.get(event.index)
     if unit is None or unit.attempt is not attempt:
         return  # the execution that it belonged to is over
-    step.running -= 1
-    state.running -= 1
+    state.count_running(step, event.index, -1)
     step.queue.append(event.index)
     state.wake(step.place)
 

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from flowstone.plan.model import FanOut, Plan, Step
+from flowstone.plan.units import AgentSpec, LlmSpec
 from flowstone.run.events import RunStatus, Status
 from flowstone.run.outcome import Outcome, Reason
 from flowstone.run.record import RunSummary
@@ -98,6 +99,12 @@ class StepState:
     def fans_out(self) -> bool:
         return isinstance(self.plan.action, FanOut)
 
+    def engine(self, index: int) -> str | None:
+        """The engine that the unit at `index` is asked of (a judge's is below 0); None for no engine."""
+        unit, gate = self.plan.unit, self.plan.gate
+        spec = (gate.judge if gate else None) if index < 0 else (unit.spec if unit else None)
+        return spec.engine if isinstance(spec, (LlmSpec, AgentSpec)) else None
+
     def unit(self, index: int) -> UnitState:
         found = self.units.get(index)
         if found is None:
@@ -146,7 +153,8 @@ class Agenda:
 class State:
     """The run so far. `seq` is the number of the last event folded in.
 
-    `stopped` counts the steps that failed or are held, `starved` those that wait for a free slot.
+    `stopped` counts the steps that failed or are held, `starved` those that wait for a free slot;
+    `engines` counts what runs by engine.
     """
 
     def __init__(self, run_id: str, plan: Plan) -> None:
@@ -168,6 +176,7 @@ class State:
         self.open_steps = 0
         self.dispatched = 0
         self.tokens = 0
+        self.engines: dict[str, int] = {}
         self.stopped = 0
         self.agenda = Agenda(range(len(self.order)))
         self.starved = Agenda()
@@ -176,6 +185,14 @@ class State:
     def wake(self, place: int) -> None:
         """Have the scheduler look at a step."""
         self.agenda.add(place)
+
+    def count_running(self, step: StepState, index: int, change: int) -> None:
+        """One attempt more (1) or less (-1) runs, and holds a token of its engine."""
+        step.running += change
+        self.running += change
+        engine = step.engine(index)
+        if engine is not None:
+            self.engines[engine] = self.engines.get(engine, 0) + change
 
     def next_awake(self) -> StepState | None:
         place = self.agenda.take()

@@ -14,12 +14,23 @@ import msgspec
 from flowstone.expr.model import Cel, Expression, Literal, Reference, Template, Text
 from flowstone.expr.refs import resolve as resolve_reference
 from flowstone.plan.model import Poll
-from flowstone.plan.units import ChildSpec, ExecSpec, HttpSpec, LiteralEnv, ScriptSpec, SleepSpec, UnitSpec
+from flowstone.plan.units import (
+    AgentSpec,
+    ChildSpec,
+    ExecSpec,
+    HttpSpec,
+    LiteralEnv,
+    LlmSpec,
+    ScriptSpec,
+    SleepSpec,
+    UnitSpec,
+)
 from flowstone.ports.dispatcher import Dispatch
 from flowstone.run.events import Status
 from flowstone.run.outcome import Outcome
 from flowstone.run.state import Attempt, State, StepState, UnitState
 from flowstone.scheduler.commands import Turn
+from flowstone.scheduler.prompts import Messages, PromptContext, unit_messages
 from flowstone.values import Json, canonical_json, sha256_hex
 
 
@@ -123,6 +134,7 @@ def prepare(turn: Turn, step: StepState, unit: UnitState, identity: Identity, nu
         schema=declared.schema,
         has_schema=declared.has_schema,
         isolation=declared.isolation,
+        messages=_messages(turn, step, unit.index, identity),
     )
     return Prepared(dispatch)
 
@@ -204,11 +216,33 @@ def _context(turn: Turn, step: StepState, index: int, identity: Identity) -> tup
     return opening.context + own
 
 
+def _messages(turn: Turn, step: StepState, index: int, identity: Identity) -> Messages:
+    """What a unit's model or agent is told; nothing for units that no one talks to."""
+    unit = step.plan.unit
+    if unit is None or not isinstance(unit.spec, (LlmSpec, AgentSpec)):
+        return ()
+    opening: Opening = step.opening
+    context = PromptContext(
+        run=turn.state.run_id,
+        step=step.id,
+        unit=identity.unit,
+        params=turn.facts.params,
+        item=identity.item,
+        index=index,
+        inputs=opening.inputs,
+        schema=unit.schema,
+        has_schema=unit.has_schema,
+    )
+    return unit_messages(unit.spec.content, turn.state.plan.policies.preamble, context)
+
+
 def _fill(turn: Turn, spec: Any) -> UnitSpec:
     """The same spec with every template filled in."""
     match spec:
         case ExecSpec():
             return _fill_exec(turn, spec)
+        case LlmSpec() | AgentSpec():
+            return spec
         case SleepSpec():
             return SleepSpec(Literal(_json_of(turn, spec.duration, {})))
         case HttpSpec():

@@ -19,7 +19,7 @@ class Facts(msgspec.Struct):
     `params` and `connections` are complete, secret ones included. `host_width` and `run_width`
     bound the units that run at one time on this machine and in this run (None: no bound).
     `steps_left` counts the steps that this drive may still finish (None: no bound); deciding
-    uses it up.
+    uses it up. `jitter` is a number from 0 up to 1, a fresh one for each decision.
     """
 
     params: dict[str, Any]
@@ -27,6 +27,7 @@ class Facts(msgspec.Struct):
     host_width: int | None = None
     run_width: int | None = None
     steps_left: int | None = None
+    jitter: float = 0.0
 
 
 class Decision:

@@ -27,6 +27,10 @@ def command(target: str, output: Output) -> None:
             frozen.hash,
             PlanOrigin(workflow.ref, workflow.compiled.format, workflow.path),
             lambda path: os.path.relpath(os.path.join(here, path), here),
-            warnings=[f"{workflow.path}:{d.place.line}: {d.message}" for d in workflow.diagnostics],
+            notices=frozen.notices,
+            warnings=[
+                *(f"{workflow.path}:{d.place.line}: {d.message}" for d in workflow.diagnostics),
+                *frozen.warnings,
+            ],
         )
         emit(view, output)
