@@ -384,23 +384,20 @@ class Flowstone:
         else:
             resolved = dialect.resume(state.plan, given, row.record.params or {})
         connections = dialect.connections(state.plan, given)
-        secrets = [
-            *resolved.secrets,
-            *self._engine_keys(state.plan),
-            *(v for fields in given.connections.values() for v in fields.values()),
-        ]
+        granted = (value for fields in given.connections.values() for value in fields.values())
+        secrets = [*resolved.secrets, *granted, *self._engine_keys(state.plan)]
         assert isinstance(row, Row)
         for name in _shims(state.plan):
             self.wiring.write_shim(row.record.id, row.record.dialect, name, self.wiring.program(name))
         return RunWorkshop(self.wiring, row, resolved.params, connections, secrets, lines)
 
-    def _engine_keys(self, plan: Plan) -> list[str]:
+    def _engine_keys(self, plan: Plan) -> Sequence[str]:
         """The keys of the plan's engines, which are scrubbed from whatever a unit says."""
         from flowstone.plan.checks.structure import engines_of
 
         specs = list(engines_of(plan))
         if not specs:
-            return []
+            return ()
         from flowstone.dispatchers.llm.credentials import keys_of
 
         return keys_of(specs, self.wiring.env)

@@ -84,7 +84,7 @@ class Engines:
                 raise ConfigError(f'{error.message} Step "{step.id}" needs it.', hint=error.hint) from None
         if not self._config.opencode:
             raise ConfigError(
-                f'Step "{step.id}" needs an engine: none is selected, and there is no opencode program to fall back to.',
+                f'Step "{step.id}" needs an engine: none is selected, and no opencode program is installed.',
                 hint='akm config set engines.<name> \'{"kind": "llm", "endpoint": "…", "model": "…"}\' '
                 "and akm config set defaults.engine <name>",
             )

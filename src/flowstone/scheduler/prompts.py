@@ -94,7 +94,7 @@ def _item(context: PromptContext) -> str:
         return ""
     return (
         f"\n\n## Item (index {context.index})\n"
-        f"The item that this unit works on, out of a list whose other items are the work of other units:\n{context.item}"
+        f"The item that this unit works on; the other items of the list are the work of other units:\n{context.item}"
     )
 
 

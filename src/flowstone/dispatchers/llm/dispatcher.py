@@ -38,8 +38,9 @@ class LlmDispatcher:
         assert isinstance(spec, LlmSpec)
         try:
             key = key_of(spec.credential, self._env)
-        except MissingKey as error:
-            return failed(Reason.DISPATCH_ERROR, self._redactor.text(f'engine "{spec.engine}": {error}'), ran=False)
+        except MissingKey as problem:
+            text = self._redactor.text(f'engine "{spec.engine}": {problem}')
+            return failed(Reason.DISPATCH_ERROR, text, ran=False)
         redactor = self._redactor if key is None else self._redactor.extended((key,))
         call = _Call(dispatch, spec, _headers(key), redactor, _deadline(dispatch.timeout_ms))
 
@@ -61,10 +62,10 @@ class LlmDispatcher:
     async def _ask(self, call: _Call, messages: Messages) -> Reply | Outcome:
         try:
             found = reply_of(await self._answered(call, messages), call.redactor)
-        except Unreachable as error:
-            found = failure(Reason.SPAWN_FAILED, call.redactor.text(f"the server cannot be reached: {error}"))
-        except UnreadableBody as error:
-            found = failure(Reason.LLM_INVALID_JSON, f"the server's answer cannot be read: {error}")
+        except Unreachable as problem:
+            found = failure(Reason.SPAWN_FAILED, call.redactor.text(f"the server cannot be reached: {problem}"))
+        except UnreadableBody as problem:
+            found = failure(Reason.LLM_INVALID_JSON, f"the server's answer cannot be read: {problem}")
         if isinstance(found, Reply):
             return found
         error = f'engine "{call.spec.engine}": {found.error}'
