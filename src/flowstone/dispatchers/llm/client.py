@@ -1,13 +1,14 @@
 """Sends one POST and reads its answer, bounded in size and redirected nowhere; connections are reused.
 
-Proxies and certificates come from the environment, as in any HTTP client (HTTP_PROXY, HTTPS_PROXY,
-ALL_PROXY, NO_PROXY, SSL_CERT_FILE, SSL_CERT_DIR).
+Proxies and further certificates come from the environment, as in any HTTP client (HTTP_PROXY,
+HTTPS_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE, SSL_CERT_DIR).
 """
 
 from __future__ import annotations
 
-import zlib
+import asyncio
 from collections.abc import AsyncIterator, Mapping
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -15,9 +16,10 @@ import msgspec
 from flowstone.plan.bounds import CONCURRENCY
 
 BODY_BYTES = 8 * 1024 * 1024
-CONNECT_SECONDS = 30.0
-KEEP_SECONDS = 30.0
-_WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
+CONNECT_SECONDS = 30
+KEEP_SECONDS = 30
+SETTLE_SECONDS = 0.02
+_CHUNK = 64 * 1024
 
 
 class Unreachable(Exception):
@@ -48,89 +50,84 @@ class ModelClient:
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Received:
         """The answer of any status. Unreachable without one, UnreadableBody with one that cannot be kept."""
-        errors = _client_errors()
+        from pyreqwest.exceptions import DecodeError, PyreqwestError
+
+        received = 0
         try:
             if self._client is None:
                 self._client = _new_client()
-            async with self._client.stream("POST", url, headers=headers, content=body) as response:
-                encoding = response.headers.get("content-encoding", "")
-                data = await read_body(response.aiter_raw(), encoding, BODY_BYTES)
-                found = {name.lower(): value for name, value in response.headers.items()}
-                return Received(response.status_code, found, data)
-        except UnreadableBody:
-            raise
-        except errors as error:
-            raise _unreachable(error) from error
+            request = self._client.post(url).headers(headers).body_bytes(body).build_streamed()
+            async with request as response:
+                received = response.status
+                data = await read_body(_pieces(response.body_reader), BODY_BYTES)
+                return Received(received, {k.lower(): v for k, v in response.headers.items()}, data)
+        except DecodeError as error:
+            causes = _causes(error)
+            if received and not any(cause in _BROKE_OFF for cause in causes):
+                raise UnreadableBody(f"its body is not encoded as its header says ({causes[-1]})") from error
+            raise _unreachable(causes) from error
+        except PyreqwestError as error:
+            raise _unreachable(_causes(error)) from error
 
     async def close(self) -> None:
+        """Close the connections; closing twice does nothing."""
         client, self._client = self._client, None
         if client is not None:
-            await client.aclose()
+            await client.close()
+            # The library's thread is still on its way out of its last callback; an interpreter that
+            # ends just then would abort.
+            await asyncio.sleep(SETTLE_SECONDS)
 
 
-async def read_body(chunks: AsyncIterator[bytes], encoding: str, limit: int) -> bytes:
-    """A whole body, expanded piece by piece; UnreadableBody when it has more than `limit` bytes."""
-    window = _WINDOWS.get(encoding.strip().lower())
-    expander = None if window is None else zlib.decompressobj(window)
+async def read_body(pieces: AsyncIterator[bytes], limit: int) -> bytes:
+    """A whole body; UnreadableBody as soon as it has more than `limit` bytes."""
     body = bytearray()
-    async for chunk in chunks:
-        body += chunk if expander is None else _expanded(expander, chunk, limit + 1 - len(body))
+    async for piece in pieces:
+        body += piece
         if len(body) > limit:
             raise UnreadableBody(f"its body has more than {limit} bytes")
-    if expander is not None and body and not expander.eof:
-        raise UnreadableBody("its compressed body ends too early")
     return bytes(body)
 
 
-def _expanded(expander: Any, chunk: bytes, room: int) -> bytes:
-    try:
-        return bytes(expander.decompress(chunk, room))
-    except zlib.error as error:
-        raise UnreadableBody(f"its body is not compressed as its header says ({error})") from None
+async def _pieces(reader: Any) -> AsyncIterator[bytes]:
+    """The body as it comes in, expanded piece by piece."""
+    while piece := await reader.read(_CHUNK):
+        yield bytes(piece)
 
 
 def _new_client() -> Any:
-    from http.cookiejar import DefaultCookiePolicy
+    from pyreqwest.client import ClientBuilder
 
-    import httpx2
-
-    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=CONCURRENCY, keepalive_expiry=KEEP_SECONDS)
-    timeout = httpx2.Timeout(None, connect=CONNECT_SECONDS)
-    client = httpx2.AsyncClient(timeout=timeout, limits=limits, follow_redirects=False)
-    client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
-    client.headers = httpx2.Headers({"user-agent": "flowstone", "accept-encoding": "gzip, deflate"})
-    return client
-
-
-def _client_errors() -> tuple[type[Exception], ...]:
-    """What the client raises, beside its own errors for a bad proxy or certificate of the environment."""
-    import httpx2
-
-    return (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError, ExceptionGroup)
+    return (
+        ClientBuilder()
+        .user_agent("flowstone")
+        .error_for_status(False)
+        .follow_redirects(False)
+        .referer(False)
+        .connect_timeout(timedelta(seconds=CONNECT_SECONDS))
+        .pool_idle_timeout(timedelta(seconds=KEEP_SECONDS))
+        .pool_max_idle_per_host(CONCURRENCY)
+        .build()
+    )
 
 
-def _unreachable(error: Exception) -> Unreachable:
-    import ssl
-
-    causes = list(_chain(error))
-    for cause in causes:
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            text = f"its certificate is not trusted: {cause.verify_message} (SSL_CERT_FILE names further ones)"
-            return Unreachable(text, dropped=False)
-        if isinstance(cause, (ConnectionResetError, BrokenPipeError)):
-            return Unreachable("it broke the connection off", dropped=True)
-        if isinstance(cause, OSError) and cause.strerror:
-            return Unreachable(f"no connection: {cause.strerror}", dropped=False)
-    name, text = type(error).__name__, str(error)
-    dropped = name in ("RemoteProtocolError", "ReadError", "WriteError", "CloseError")
-    return Unreachable(f"{'it broke off: ' if dropped else ''}{text or name}", dropped=dropped)
+def _causes(error: Any) -> list[str]:
+    """What went wrong in the library's words, the outermost first; the request itself left out."""
+    causes = (error.details or {}).get("causes") if hasattr(error, "details") else None
+    found = [cause["message"] for cause in causes or ()]
+    return [text for text in found if not text.startswith("error sending request")] or [str(error)]
 
 
-def _chain(error: BaseException | None) -> Any:
-    """The error and what caused it, the innermost first."""
-    found = []
-    while error is not None:
-        inner = error.exceptions[0] if isinstance(error, ExceptionGroup) else None
-        found.append(error)
-        error = inner or error.__cause__ or error.__context__
-    return reversed(found)
+_BROKE_OFF = (
+    "connection closed before message completed",
+    "end of file before message length reached",
+    "error reading a body from connection",
+)
+
+
+def _unreachable(causes: list[str]) -> Unreachable:
+    """`dropped` is a connection that stood before it broke, whatever broke it."""
+    text = causes[-1].partition(" (os error")[0]
+    if "certificate" in text.lower():
+        text += " (SSL_CERT_FILE names a file of further certificates to trust)"
+    return Unreachable(text, dropped="client error (Connect)" not in causes)
