@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -29,7 +30,7 @@ from flowstone.errors import (
 from flowstone.ports.dialect import Dialect, Given, Resolved
 from flowstone.run.events import Event, RunStatus
 from flowstone.run.record import RunRecord, RunRow, RunSummary
-from flowstone.wiring import DIALECTS, RunWorkshop, Wiring
+from flowstone.wiring import DIALECTS, RunWorkshop, Wiring, require_dispatchers
 
 if TYPE_CHECKING:
     from flowstone.drivers.drive import DriveOptions, DriveReport
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from flowstone.freeze.frozen import Frozen
     from flowstone.plan.model import Plan
     from flowstone.ports.observer import Observer
+    from flowstone.ports.projection import Projection
     from flowstone.ports.store import Store
     from flowstone.run.state import State
     from flowstone.source.file import SourceText
@@ -47,10 +49,15 @@ SOURCE_SUFFIXES = (".md", ".yml", ".yaml")
 class Workflow(msgspec.Struct, frozen=True):
     """A compiled source: `ref` names it in runs, `path` is the file as the user would name it."""
 
-    ref: str
     path: str
     source: Any
     compiled: Any
+    named: Callable[[], str]
+    """Finds `ref`, which needs the configuration; a mere check does not."""
+
+    @property
+    def ref(self) -> str:
+        return self.named()
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -106,11 +113,11 @@ class Flowstone:
         if self.language is not None or is_path(target):
             path = os.path.join(self.wiring.cwd, target)
             source = read_source(path, SOURCE_BYTES)
-            return Workflow(self._ref_of(path), target, source, self._compiled(target, path, source))
+            return Workflow(target, source, self._compiled(target, path, source), partial(self._ref_of, path))
         found = self.wiring.catalog.find(target)
         source = read_source(found.path, SOURCE_BYTES)
         shown = os.path.relpath(found.path, self.wiring.cwd)
-        return Workflow(found.ref, shown, source, self._compiled(shown, found.path, source))
+        return Workflow(shown, source, self._compiled(shown, found.path, source), lambda: found.ref)
 
     def compiled_plan(self, target: str) -> Plan:
         """The plan of a source without mistakes, before freezing; else CompileError."""
@@ -155,6 +162,7 @@ class Flowstone:
         resolved = dialect.resolve(plan, given)
         dialect.connections(plan, given)
         frozen = self._freeze(workflow)
+        require_dispatchers(frozen.plan)
         record = self._record(workflow, frozen, dialect, resolved)
         _unchanged(workflow)
         store.create(record, RunSummary(updated_at=record.created_at, current_step=frozen.plan.steps[0].id))
@@ -269,6 +277,16 @@ class Flowstone:
         from flowstone.drivers.drive import DriveOptions
 
         return DriveOptions(**{"host_width": self._host_width, "run_width": max_parallel, **given})
+
+    def source_text(self, path: str) -> str:
+        """The text of a source for showing its lines; empty when it cannot be read."""
+        from flowstone.plan.bounds import SOURCE_BYTES
+        from flowstone.source.file import read_source
+
+        try:
+            return read_source(os.path.join(self.wiring.cwd, path), SOURCE_BYTES).text
+        except SourceError:
+            return ""
 
     def source_changed(self, row: RunRow) -> bool:
         """Whether the source that a run was started from is another one now (or is gone)."""
@@ -427,9 +445,13 @@ class _Chain:
         self._flow = flow
         self._observer = observer
         self._on_event = on_event
+        self._asked = False
+        self._projection: Projection | None = None
 
     def recorded(self, state: State, events: Sequence[Event]) -> None:
-        projection = self._flow.dialect(state.plan.dialect).projection
+        if not self._asked:
+            self._asked, self._projection = True, self._flow.dialect(state.plan.dialect).projection
+        projection = self._projection
         if projection is not None:
             for text in self._flow.wiring.publish(state, state.plan.dialect, list(projection.files(state, events))):
                 self.warned(text)
@@ -439,18 +461,52 @@ class _Chain:
         if self._observer is not None:
             self._observer.recorded(state, events)
 
-    def line(self, step: str, unit: str, text: str) -> None:
-        if self._observer is not None:
-            self._observer.line(step, unit, text)
+    @property
+    def line(self) -> Callable[[str, str, str], None]:
+        return self._observer.line if self._observer is not None else _unheard
 
     def warned(self, text: str) -> None:
         if self._observer is not None:
             self._observer.warned(text)
 
 
+def diagnostics_text(path: str, text: str, diagnostics: Sequence[Diagnostic], *, colour: bool = False) -> str:
+    """Diagnostics of a file as lines of text, each with its source line and a caret."""
+    from flowstone.source.report import render_text
+
+    return render_text(path, text, diagnostics, colour)
+
+
+def diagnostics_json(path: str, diagnostics: Sequence[Diagnostic]) -> list[dict[str, Any]]:
+    """Diagnostics of a file as JSON objects."""
+    from flowstone.source.report import to_json
+
+    return to_json(path, diagnostics)
+
+
+def diagnostics_sarif(files: Sequence[tuple[str, Sequence[Diagnostic]]]) -> dict[str, Any]:
+    """Diagnostics of several files as one SARIF 2.1.0 log."""
+    from flowstone.source.report import to_sarif
+
+    return to_sarif(files)
+
+
+def _unheard(step: str, unit: str, text: str) -> None:
+    """Where nobody listens to what units print."""
+
+
 def is_path(target: str) -> bool:
     """Whether a target names a file, not an asset ref."""
     return target.endswith(SOURCE_SUFFIXES) or target.startswith((".", "/", "~")) or os.path.isfile(target)
+
+
+def workflow_template(name: str, updated: str) -> str:
+    """The text of a new akm workflow; `updated` is a date. Its modeline names the published schema."""
+    from importlib.resources import files
+
+    from flowstone.formats.akm_common.dialect import template
+
+    return template(name, updated, str(files("flowstone") / "schemas" / "akm-workflow.json"))
 
 
 def timeout_of(text: str) -> int | None:
@@ -497,4 +553,14 @@ def _unchanged(workflow: Workflow) -> None:
         )
 
 
-__all__ = ["Flowstone", "Given", "RunStatus", "RunView", "Started", "Workflow", "is_path", "timeout_of"]
+__all__ = [
+    "Flowstone",
+    "Given",
+    "RunStatus",
+    "RunView",
+    "Started",
+    "Workflow",
+    "is_path",
+    "timeout_of",
+    "workflow_template",
+]

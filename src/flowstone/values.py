@@ -8,6 +8,8 @@ every process.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeAlias
 
 Json: TypeAlias = Any
@@ -80,9 +82,27 @@ def depth_of(value: Json) -> int:
 
 def sha256_hex(data: bytes | str) -> str:
     """The SHA-256 of bytes, or of the UTF-8 of a text, as 64 hex digits."""
-    from hashlib import sha256  # loads OpenSSL, which verbs that hash nothing do without
+    raw = data.encode("utf-8") if isinstance(data, str) else data
+    digest: str = (_small_sha256() if len(raw) < _LARGE else _large_sha256())(raw).hexdigest()
+    return digest
 
-    return sha256(data.encode("utf-8") if isinstance(data, str) else data).hexdigest()
+
+@cache
+def _small_sha256() -> Callable[[bytes], Any]:
+    """Python's own: slower a byte, but `hashlib` loads OpenSSL, which takes as long as a small verb's work."""
+    for module in ("_sha2", "_sha256"):
+        try:
+            return __import__(module).sha256  # type: ignore[no-any-return]  # a module without types
+        except ImportError:
+            continue
+    return _large_sha256()
+
+
+@cache
+def _large_sha256() -> Callable[[bytes], Any]:
+    from hashlib import sha256
+
+    return sha256
 
 
 def type_name(value: Json) -> str:
@@ -128,6 +148,7 @@ def _refuse_surrogates(value: Json) -> None:
         raise JsonError("the value holds a lone surrogate (half of a character)") from None
 
 
+_LARGE = 1 << 12
 _ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _DECODER = json.JSONDecoder(parse_float=_float, parse_constant=_constant)
 _WHOLE_DECODER = json.JSONDecoder(parse_float=_whole_float, parse_constant=_constant)

@@ -220,7 +220,7 @@ class RunWorkshop:
                 self._wiring.workspace(self._row),
                 self._wiring.env,
                 self._redactor,
-                lambda ref: self._wiring.catalog.env_values(ref),
+                lambda ref: self._wiring.catalog.env_values(ref),  # noqa: PLW0108  (the catalog is made when a unit needs it)
                 observer.line if self._lines else None,
                 lease.fd,
             )
@@ -233,6 +233,19 @@ class RunWorkshop:
 
             return SleepDispatcher()
         return _Unavailable(spec)
+
+
+def require_dispatchers(plan: Plan) -> None:
+    """FreezeError that names the steps of a kind that this version cannot dispatch."""
+    from flowstone.plan.units import ExecSpec, SleepSpec
+
+    found = [
+        f'"{step.id}" ({type(step.unit.spec).__name__.removesuffix("Spec").lower()})'
+        for step in plan.steps
+        if step.unit is not None and not isinstance(step.unit.spec, (ExecSpec, SleepSpec))
+    ]
+    if found:
+        raise FreezeError(f"steps of a kind that this version cannot run: {', '.join(found)}; nothing was started")
 
 
 class _Unavailable:

@@ -31,8 +31,6 @@ SUFFIXES: dict[str, tuple[str, ...]] = {
 SENSITIVE = ".sensitive"
 """Marks a folder (as a file in it) or one asset (behind its name) as kept out of listings."""
 
-_NAME = re.compile(r"[^A-Za-z0-9_-]+")
-
 
 class Bundle(msgspec.Struct, frozen=True):
     """A named asset root; the folder need not exist."""
@@ -118,7 +116,7 @@ def contained(root: str, path: str) -> bool:
 
 def bundle_name(root: str) -> str:
     """A bundle's name where the configuration gives none: that of its folder."""
-    return _NAME.sub("-", os.path.basename(os.path.normpath(root))).strip("-_") or "bundle"
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", os.path.basename(os.path.normpath(root))).strip("-_") or "bundle"
 
 
 def _suffixes(ref: Ref) -> tuple[str, ...]:

@@ -16,8 +16,7 @@ TYPES = (
     "workflows", "commands", "scripts", "tasks", "env", "secrets", "agents",
     "skills", "knowledge", "memories", "lessons", "facts",
 )  # fmt: skip
-_BUNDLE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f\\:]")
+BUNDLE = r"[A-Za-z0-9][A-Za-z0-9_-]*"
 
 
 class Ref(msgspec.Struct, frozen=True):
@@ -35,12 +34,12 @@ class Ref(msgspec.Struct, frozen=True):
 def parse_ref(text: str) -> Ref:
     """Read a ref; InputError says what is wrong with one that no asset can have."""
     bundle, slashes, rest = text.strip().rpartition("//")
-    if slashes and not _BUNDLE.fullmatch(bundle):
+    if slashes and not re.fullmatch(BUNDLE, bundle):
         raise _wrong(text, f'"{bundle}" is no bundle name')
     kind, _, name = rest.partition("/")
     if kind not in TYPES:
         raise _wrong(text, f'"{kind}" is no asset type')
-    if _CONTROL.search(name):
+    if not name.isprintable() or ":" in name or "\\" in name:
         raise _wrong(text, "a name holds no colon, backslash or control character")
     if any(part in ("", ".", "..") for part in name.split("/")):
         raise InputError(

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from flowstone.errors import FlowstoneError, InputError
+from flowstone.errors import FlowstoneError, InputError, UsageError
 
 if TYPE_CHECKING:
-    from flowstone.api import Flowstone
+    from flowstone.api import Flowstone, Given
     from flowstone.plan.model import Plan
 
 
@@ -34,22 +34,25 @@ class TakesFile(click.Command):
                 formatter.write_dl([(param.name, param_facts(param)) for param in plan.params])
 
 
-def with_declared_names(flow: Flowstone, target: str, error: InputError) -> InputError:
+def with_declared_names(flow: Flowstone, target: str, given: Given, error: UsageError) -> UsageError:
     """The error about what was given, with a hint that names what the workflow declares."""
-    if error.hint:
-        return error
-    import difflib
-
     plan = flow.compiled_plan(target)
     names = [param.name for param in plan.params]
+    unknown = [name for name, _ in given.texts if name not in names]
+    message = error.message
+    if error.code == "UNKNOWN_FLAG" and unknown:
+        message = f'unknown parameter "{unknown[0]}"'
+    return InputError(message, code=error.code, hint=_hint(target, names, unknown))
+
+
+def _hint(target: str, names: list[str], unknown: list[str]) -> str:
+    import difflib
+
     if not names:
-        hint = "This workflow declares no parameters."
-    else:
-        quoted = error.message.replace("`", '"').split('"')[1::2]
-        near = [match for word in quoted for match in difflib.get_close_matches(word, names, 1) if match != word]
-        hint = f"Did you mean {near[0]}? " if near else ""
-        hint += f"Declared: {', '.join(names)}. `flowstone show {target}` tells more."
-    return InputError(error.message, code=error.code, hint=hint)
+        return f"{target} declares no parameters."
+    near = [match for name in unknown for match in difflib.get_close_matches(name, names, 1)]
+    question = f"Did you mean {near[0]}? " if near else ""
+    return f"{question}Declared: {', '.join(names)}. `flowstone show {target}` tells more."
 
 
 def _is_file(word: str) -> bool:

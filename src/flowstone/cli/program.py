@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 import click
 
@@ -18,6 +20,21 @@ def run_program(command: click.Command, voice: Voice, argv: Sequence[str] | None
     """Run a command with the words behind its name, by default those of this process."""
     words = list(sys.argv[1:] if argv is None else argv)
     return guarded(voice, lambda: run_click(command, behind_the_verb(words), name))
+
+
+def leave(code: int) -> NoReturn:
+    """End the process with an exit code, once all that was said is out.
+
+    At once: to take the interpreter down piece by piece costs a small verb a sixth of its time, and
+    by now a verb has closed all that it held.
+    """
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except (OSError, ValueError):
+        sys.exit(code)
+    os._exit(code)
 
 
 def behind_the_verb(words: list[str]) -> list[str]:

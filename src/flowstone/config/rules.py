@@ -18,9 +18,8 @@ PLATFORMS = (
     "opencode", "claude", "opencode-sdk", "codex", "copilot", "pi", "gemini", "aider", "amazonq", "openhands",
 )  # fmt: skip
 AGENT_FIELD_PLATFORMS = ("opencode", "opencode-sdk", "claude")
-CREDENTIAL = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})")
-_ENGINE_NAME = re.compile(bounds.ENGINE_NAME)
-_ENDPOINT = re.compile(r"https?://(?P<authority>[^/?#\s]+)(?P<path>[^?#\s]*)(?P<rest>[?#].*)?", re.S)
+CREDENTIAL = r"\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})"
+ENDPOINT = r"(?s)https?://(?P<authority>[^/?#\s]+)(?P<path>[^?#\s]*)(?P<rest>[?#].*)?"
 
 
 class Kind(StrEnum):
@@ -94,7 +93,7 @@ def _check(key: str, value: Json) -> str | None:
 
 def _engine_problems(name: str, engine: Json) -> Iterator[Problem]:
     key = f"engines.{name}"
-    if not _ENGINE_NAME.fullmatch(name) or len(name) > bounds.ENGINE_NAME_CHARS:
+    if not re.fullmatch(bounds.ENGINE_NAME, name) or len(name) > bounds.ENGINE_NAME_CHARS:
         yield Problem(key, "is not an engine name: use lower-case letters, digits and single dashes, at most 63")
     elif name.startswith("akm-"):
         yield Problem(key, 'must not begin with "akm-", which is reserved')
@@ -157,18 +156,18 @@ def _finite(value: Json) -> str | None:
 
 
 def _engine_ref(value: Json) -> str | None:
-    fits = isinstance(value, str) and len(value) <= bounds.ENGINE_NAME_CHARS and _ENGINE_NAME.fullmatch(value)
+    fits = isinstance(value, str) and len(value) <= bounds.ENGINE_NAME_CHARS and re.fullmatch(bounds.ENGINE_NAME, value)
     return None if fits else "must be the name of an engine"
 
 
 def _credential(value: Json) -> str | None:
-    if isinstance(value, str) and CREDENTIAL.fullmatch(value):
+    if isinstance(value, str) and re.fullmatch(CREDENTIAL, value):
         return None
     return 'must name an environment variable, as "$NAME" or "${NAME}"; a key itself does not belong here'
 
 
 def _endpoint(value: Json) -> str | None:
-    match = _ENDPOINT.fullmatch(value) if isinstance(value, str) else None
+    match = re.fullmatch(ENDPOINT, value) if isinstance(value, str) else None
     if match is None:
         return "must be an http or https URL"
     if "@" in match["authority"]:

@@ -188,7 +188,7 @@ class _Drive:
             end = await self._driver.drive(first)
             if end.halt is not Halt.ENDED or self._state.status is not RunStatus.FAILED or retries == 0:
                 return end
-            if self._facts.steps_left == 0:
+            if self._facts.steps_left == 0 or self._cause is not None:
                 return end
             retries -= 1
             first = [RunReopened(self._clock.now_ms(), steps_to_reopen(self._state))]
@@ -232,8 +232,10 @@ class _Watcher:
                 )
         self._observer.recorded(state, events)
 
-    def line(self, step: str, unit: str, text: str) -> None:
-        self._observer.line(step, unit, text)
+    @property
+    def line(self) -> Callable[[str, str, str], None]:
+        """The observer's own: a command may print millions of lines, and each call counts."""
+        return self._observer.line
 
     def warned(self, text: str) -> None:
         self.warnings.append(text)

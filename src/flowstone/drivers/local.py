@@ -1,7 +1,7 @@
 """The local driver: decides, commits, dispatches and waits, in one asyncio loop of this process.
 
-Everything that is due is made durable in one commit before anything follows from it; whoever
-watches is told after the commit.
+Everything that is due is made durable in one commit before anything follows from it; what does not
+follow from it is on its way meanwhile. Whoever watches is told after the commit.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import msgspec
 
 from flowstone.drivers.journal import Journal
 from flowstone.plan.units import AnySpec
 from flowstone.ports.clock import Clock
-from flowstone.ports.dispatcher import Dispatch, Dispatcher
+from flowstone.ports.dispatcher import Beginner, Dispatch, Dispatcher
 from flowstone.ports.observer import Observer
 from flowstone.run.events import AttemptEnded, Event, RunInterrupted
 from flowstone.run.fold import fold
@@ -24,6 +25,8 @@ from flowstone.run.outcome import Outcome, Reason, failed
 from flowstone.run.state import State
 from flowstone.scheduler.commands import Facts
 from flowstone.scheduler.decide import decide
+
+Done: TypeAlias = Callable[[Outcome | BaseException], None]
 
 
 class Halt(StrEnum):
@@ -67,8 +70,10 @@ class LocalDriver:
         self._clock = clock
         self._observer = observer
         self._redact = redact
-        self._tasks: dict[asyncio.Task[Outcome], Dispatch] = {}
-        self._ended: list[asyncio.Task[Outcome]] = []
+        self._running: dict[int, tuple[Dispatch, Callable[[], object]]] = {}
+        self._ended: list[tuple[int, Outcome | BaseException]] = []
+        self._begun = 0
+        self._dispatchers: dict[type, tuple[Dispatcher, Beginner | None]] = {}
         self._awake: asyncio.Event | None = None
         self._cause: str | None = None
         self._broken: BaseException | None = None
@@ -102,15 +107,15 @@ class LocalDriver:
             self._facts.jitter = self._clock.jitter()
             decision = decide(self._state, self._facts, self._clock.now_ms(), self._redact)
             events += decision.events
+            self._start(decision.ahead)
             self._commit(events)
             events = []
-            for dispatch in decision.dispatches:
-                self._start(dispatch)
+            self._start(decision.behind)
             if decision.refusal is not None:
                 return DriveEnd(Halt.REFUSED, problem=decision.refusal)
             if not self._state.active:
                 return DriveEnd(Halt.ENDED)
-            if not self._tasks and decision.wake_at is None:
+            if not self._running and decision.wake_at is None:
                 return DriveEnd(Halt.STEPS_SPENT)
             await self._wait(decision.wake_at)
 
@@ -119,14 +124,28 @@ class LocalDriver:
             self._journal.append(events, self._state)
             self._observer.recorded(self._state, events)
 
-    def _start(self, dispatch: Dispatch) -> None:
-        work = self._dispatcher_of(dispatch.spec).perform(dispatch)
-        task: asyncio.Task[Outcome] = asyncio.get_running_loop().create_task(work)
-        self._tasks[task] = dispatch
-        task.add_done_callback(self._on_done)
+    def _start(self, dispatches: Sequence[Dispatch]) -> None:
+        """Hand attempts out; all of them are on their way when this returns."""
+        beginners: dict[int, Beginner] = {}
+        for dispatch in dispatches:
+            kind = type(dispatch.spec)
+            if kind not in self._dispatchers:
+                dispatcher = self._dispatcher_of(dispatch.spec)
+                self._dispatchers[kind] = (dispatcher, dispatcher if isinstance(dispatcher, Beginner) else None)
+            dispatcher, beginner = self._dispatchers[kind]
+            self._begun += 1
+            done = partial(self._on_end, self._begun)
+            if beginner is not None:
+                beginners[id(beginner)] = beginner
+                cancel: Callable[[], object] = beginner.begin(dispatch, done)
+            else:
+                cancel = _begin_task(dispatcher, dispatch, done)
+            self._running[self._begun] = (dispatch, cancel)
+        for beginner in beginners.values():
+            beginner.push()
 
-    def _on_done(self, task: asyncio.Task[Outcome]) -> None:
-        self._ended.append(task)
+    def _on_end(self, key: int, result: Outcome | BaseException) -> None:
+        self._ended.append((key, result))
         assert self._awake is not None
         self._awake.set()
 
@@ -137,16 +156,14 @@ class LocalDriver:
         drive breaks off after the commit of the others.
         """
         ended, self._ended = self._ended, []
-        return [event for task in ended if (event := self._end_of(task)) is not None]
+        return [event for key, result in ended if (event := self._end_of(key, result)) is not None]
 
-    def _end_of(self, task: asyncio.Task[Outcome]) -> Event | None:
-        dispatch = self._tasks.pop(task, None)
-        if dispatch is None:
+    def _end_of(self, key: int, result: Outcome | BaseException) -> Event | None:
+        dispatch, _ = self._running.pop(key)
+        if isinstance(result, BaseException):
+            self._broken = self._broken or result
             return None
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._broken = self._broken or error
-            return None
-        outcome = failed(Reason.ABORTED, "the run was stopped") if task.cancelled() else task.result()
+        outcome = result
         for text in outcome.warnings:
             self._observer.warned(text)
         event = AttemptEnded(
@@ -175,9 +192,22 @@ class LocalDriver:
             timer.cancel()
 
     async def _interrupt(self, events: list[Event]) -> DriveEnd:
-        """End what runs, record it as aborted, and leave the run to be taken up again."""
+        """End what runs, and leave the run to be taken up again.
+
+        What ended by itself meanwhile is judged, so that a step that is done is closed; what was
+        ended is recorded as aborted and judged by nobody.
+        """
         assert self._cause is not None
         await self._cancel_all()
+        aborted = [entry for entry in self._ended if _was_aborted(entry[1])]
+        self._ended = [entry for entry in self._ended if not _was_aborted(entry[1])]
+        events += self._collect()
+        facts = msgspec.structs.replace(self._facts, admitting=False)
+        events += decide(self._state, facts, self._clock.now_ms(), self._redact).events
+        if not self._state.active:
+            self._commit(events)
+            return DriveEnd(Halt.ENDED)
+        self._ended = aborted
         events += self._collect()
         interrupted = RunInterrupted(self._clock.now_ms(), self._cause)
         fold(self._state, interrupted)
@@ -188,9 +218,29 @@ class LocalDriver:
         return DriveEnd(Halt.INTERRUPTED, cause=self._cause)
 
     async def _cancel_all(self) -> None:
-        running = [task for task in self._tasks if not task.done()]
-        for task in running:
-            task.cancel()
-        if running:
-            await asyncio.wait(running)
-            await asyncio.sleep(0)  # let the done callbacks run
+        assert self._awake is not None
+        ended = {key for key, _ in self._ended}
+        for key, (_, cancel) in self._running.items():
+            if key not in ended:
+                cancel()
+        while len(self._ended) < len(self._running):
+            self._awake.clear()
+            await self._awake.wait()
+
+
+def _was_aborted(result: Outcome | BaseException) -> bool:
+    return isinstance(result, Outcome) and result.reason is Reason.ABORTED
+
+
+def _begin_task(dispatcher: Dispatcher, dispatch: Dispatch, done: Done) -> Callable[[], object]:
+    """Perform an attempt in a task of its own; what is returned ends it."""
+
+    def ended(task: asyncio.Task[Outcome]) -> None:
+        if task.cancelled():
+            done(failed(Reason.ABORTED, "the run was stopped"))
+        else:
+            done(task.exception() or task.result())
+
+    task: asyncio.Task[Outcome] = asyncio.get_running_loop().create_task(dispatcher.perform(dispatch))
+    task.add_done_callback(ended)
+    return task.cancel

@@ -29,7 +29,7 @@ def compile_problems(text: str, source: str) -> tuple[CelProblem, ...]:
         hint = "split it over several outputs"
         return (CelProblem(f"the expression is nested more than {LEVELS} levels deep; {hint}"),)
     found: list[CelProblem] = []
-    for line, column, message in _COMPLAINT.findall(text):
+    for line, column, message in re.findall(_COMPLAINT, text, re.MULTILINE):
         if int(line) < 1:
             continue
         syntax = message.startswith("Syntax error")
@@ -44,7 +44,7 @@ def evaluation_error(text: str) -> CelError:
         return CelError(f"the expression takes more than {STEPS:,} steps")
     message = _bare(text)
     for pattern, words in _EVALUATION:
-        found = pattern.search(message)
+        found = re.search(pattern, message)
         if found is not None:
             return CelError(found.expand(words))
     return CelError(message)
@@ -52,7 +52,7 @@ def evaluation_error(text: str) -> CelError:
 
 def _compile_words(message: str) -> str:
     for pattern, words in _COMPILATION:
-        found = pattern.match(message)
+        found = re.match(pattern, message)
         if found is not None:
             return found.expand(words)
     return message.replace(" (in container '')", "")
@@ -71,27 +71,27 @@ def _bare(text: str) -> str:
     return re.sub(r" \[[A-Z_]+\]$", "", re.sub(r"^[A-Z_]+: ", "", first))
 
 
-_COMPLAINT = re.compile(r"ERROR: <input>:(-?\d+):(-?\d+): (.*?)(?: \[INVALID_ARGUMENT\])?$", re.MULTILINE)
+_COMPLAINT = r"ERROR: <input>:(-?\d+):(-?\d+): (.*?)(?: \[INVALID_ARGUMENT\])?$"
 _COMPILATION = (
-    (re.compile(r"Syntax error: mismatched input '<EOF>'.*"), "syntax error: the expression ends too early"),
-    (re.compile(r"Syntax error: token recognition error at: (.*)$"), r"syntax error at \1"),
+    (r"Syntax error: mismatched input '<EOF>'.*", "syntax error: the expression ends too early"),
+    (r"Syntax error: token recognition error at: (.*)$", r"syntax error at \1"),
     (
-        re.compile(r"Syntax error: (?:mismatched|extraneous) input ('.*') expecting.*"),
+        r"Syntax error: (?:mismatched|extraneous) input ('.*') expecting.*",
         r"syntax error: unexpected \1",
     ),
-    (re.compile(r"Syntax error: "), "syntax error: "),
+    (r"Syntax error: ", "syntax error: "),
     (
-        re.compile(r"found no matching overload for ('.*') applied to '(.*)'"),
+        r"found no matching overload for ('.*') applied to '(.*)'",
         r"no such overload: \1 for \2",
     ),
 )
 _EVALUATION = (
-    (re.compile(r"Key not found in map : \"(.*)\"$"), r"no such key: \1"),
-    (re.compile(r"Key not found in map : (.*)$"), r"no such key: \1"),
-    (re.compile(r"No matching overloads found : <jump_condition>"), "no such overload: a condition must be a bool"),
-    (re.compile(r"No matching overloads found : (.*)$"), r"no such overload: \1"),
-    (re.compile(r"Applying SELECT to non-message type"), "no such overload: only a map has fields"),
-    (re.compile(r"Index error: index=(-?\d+) size=(\d+)"), r"index out of bounds: \1"),
-    (re.compile(r"Index error: expected integer type, got (.*)"), r"no such overload: a list index of type \1"),
-    (re.compile(r"divide by zero"), "division by zero"),
+    (r"Key not found in map : \"(.*)\"$", r"no such key: \1"),
+    (r"Key not found in map : (.*)$", r"no such key: \1"),
+    (r"No matching overloads found : <jump_condition>", "no such overload: a condition must be a bool"),
+    (r"No matching overloads found : (.*)$", r"no such overload: \1"),
+    (r"Applying SELECT to non-message type", "no such overload: only a map has fields"),
+    (r"Index error: index=(-?\d+) size=(\d+)", r"index out of bounds: \1"),
+    (r"Index error: expected integer type, got (.*)", r"no such overload: a list index of type \1"),
+    (r"divide by zero", "division by zero"),
 )

@@ -47,8 +47,9 @@ def parse_go_duration(text: str) -> int:
     sign = -1 if text[:1] == "-" else 1
     if body == "0":
         return 0
-    parts = list(_GO_PART.finditer(body))
-    if not parts or "".join(part.group() for part in parts) != body or len(body) > _GO_LENGTH:
+    # The length first: the search takes the square of it where units are missing.
+    parts = list(_GO_PART.finditer(body)) if len(body) <= _GO_LENGTH else []
+    if not parts or "".join(part.group() for part in parts) != body:
         raise DurationProblem(_go_fault(text, body))
     total = sum(_go_nanoseconds(part) for part in parts)
     if total > MAX_GO_NANOSECONDS + (sign < 0):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from enum import Enum, auto
+from functools import cache
 from typing import NamedTuple
 
 
@@ -27,9 +28,10 @@ class Token(NamedTuple):
 
 def tokens(text: str, start: int = 0) -> Iterator[Token]:
     """The tokens of a CEL expression from `start` on; blanks and `//` comments are left out."""
+    token = _token()
     at = start
     while at < len(text):
-        found = _TOKEN.match(text, at)
+        found = token.match(text, at)
         if found is None:
             yield Token(Kind.SIGN, at, at + 1)
             at += 1
@@ -42,11 +44,16 @@ def tokens(text: str, start: int = 0) -> Iterator[Token]:
 _PLAIN = r"'(?:[^'\\\n\r]|\\[^\n\r])*'" + r'|"(?:[^"\\\n\r]|\\[^\n\r])*"'
 _TRIPLE = r"'''(?:[^\\]|\\.)*?'''" + r'|"""(?:[^\\]|\\.)*?"""'
 _RAW = r"'''.*?'''" + r'|""".*?"""' + r"|'[^'\n\r]*'" + r'|"[^"\n\r]*"'
-_TOKEN = re.compile(
-    r"(?P<skip>[ \t\r\n\f]+|//[^\n]*)"
-    rf"|(?P<string>(?:[bB]?[rR])(?:{_RAW})|[bB]?(?:{_TRIPLE}|{_PLAIN})|`[^`\n]*`)"
-    r"|(?P<name>[_a-zA-Z][_a-zA-Z0-9]*)"
-    r"|(?P<number>0[xX][0-9a-fA-F]+[uU]?|[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?[uU]?)",
-    re.DOTALL,
-)
 _KINDS = {"string": Kind.LITERAL, "number": Kind.LITERAL, "name": Kind.NAME}
+
+
+@cache
+def _token() -> re.Pattern[str]:
+    """Compiled when it is first needed: most files hold no expression."""
+    return re.compile(
+        r"(?P<skip>[ \t\r\n\f]+|//[^\n]*)"
+        rf"|(?P<string>(?:[bB]?[rR])(?:{_RAW})|[bB]?(?:{_TRIPLE}|{_PLAIN})|`[^`\n]*`)"
+        r"|(?P<name>[_a-zA-Z][_a-zA-Z0-9]*)"
+        r"|(?P<number>0[xX][0-9a-fA-F]+[uU]?|[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?[uU]?)",
+        re.DOTALL,
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -67,3 +67,22 @@ class Dispatcher(Protocol):
 
     async def close(self) -> None:
         """End what is left and release resources; closing twice does nothing."""
+
+
+@runtime_checkable
+class Beginner(Protocol):
+    """A dispatcher that needs no task for an attempt: with many short ones, tasks would cost most.
+
+    A driver that finds a dispatcher to be one begins attempts, as many as are due, and then pushes
+    once. The promises are those of `Dispatcher.perform`.
+    """
+
+    def begin(self, dispatch: Dispatch, done: Callable[[Outcome | Exception], None]) -> Callable[[], None]:
+        """Begin an attempt; what is returned ends it early, any number of times.
+
+        `done` is called once, and never before `begin` has returned: with the outcome, also that of
+        an attempt that was ended early, or with what `perform` would have raised.
+        """
+
+    def push(self) -> None:
+        """Let what was begun go off now, not only when the event loop comes round."""

@@ -180,6 +180,7 @@ def _run_abandoned(state: State, event: RunAbandoned) -> None:
 
 def _run_reopened(state: State, event: RunReopened) -> None:
     state.status = RunStatus.ACTIVE
+    state.passed = 0
     state.closed_at = None
     state.outputs = None
     state.error = None

@@ -154,7 +154,8 @@ class State:
     """The run so far. `seq` is the number of the last event folded in.
 
     `stopped` counts the steps that failed or are held, `starved` those that wait for a free slot;
-    `engines` counts what runs by engine.
+    `engines` counts what runs by engine. `passed` steps at the beginning of the file have ended and
+    need no look for the current one.
     """
 
     def __init__(self, run_id: str, plan: Plan) -> None:
@@ -172,6 +173,7 @@ class State:
         self.order: list[StepState] = list(self.steps.values())
         self.dependents = _dependents(plan)
         self.unended = len(self.order)
+        self.passed = 0
         self.running = 0
         self.open_steps = 0
         self.dispatched = 0
@@ -205,10 +207,9 @@ class State:
     @property
     def current_step(self) -> str | None:
         """The first step in file order that failed, is held or has not ended; None when all have."""
-        for step in self.order:
-            if step.status in (Status.FAILED, Status.HELD, Status.OPEN, Status.PENDING):
-                return step.id
-        return None
+        while self.passed < len(self.order) and self.order[self.passed].status not in _STANDS:
+            self.passed += 1
+        return self.order[self.passed].id if self.passed < len(self.order) else None
 
     def running_attempts(self) -> list[tuple[StepState, Attempt]]:
         return [
@@ -228,6 +229,9 @@ class State:
             completed_at=self.closed_at,
             outputs=self.outputs,
         )
+
+
+_STANDS = (Status.FAILED, Status.HELD, Status.OPEN, Status.PENDING)
 
 
 def _dependents(plan: Plan) -> dict[str, tuple[int, ...]]:

@@ -21,7 +21,7 @@ class NotAList(Exception):
 
 def consider(turn: Turn, step: StepState) -> None:
     """Open, skip or fail a pending step, or leave it pending."""
-    if turn.facts.steps_left == 0:
+    if turn.facts.steps_left == 0 or not turn.facts.admitting:
         return
     halting = turn.state.plan.policies.on_failure is OnFailure.HALT
     if halting and turn.state.stopped:

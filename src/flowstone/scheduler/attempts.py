@@ -21,7 +21,7 @@ from flowstone.scheduler.commands import Turn
 
 def admit(turn: Turn, step: StepState) -> None:
     """Start as many units as there are slots: those whose wait is over first, then new ones."""
-    while step.halt is None and (index := _next_unit(turn, step)) is not None:
+    while turn.facts.admitting and step.halt is None and (index := _next_unit(turn, step)) is not None:
         free = free_in_step(turn, step)
         if free == 0:
             if starved(turn, step):
@@ -108,7 +108,7 @@ def _start(turn: Turn, step: StepState, unit: UnitState) -> None:
         turn.record(AttemptEnded(step.id, identity.unit, turn.now, outcome, number, unit.index))
         judge_ended(turn, step)
         return
-    turn.decision.dispatches.append(prepared.dispatch)
+    turn.decision.hand_out(prepared.dispatch)
 
 
 def _judge(turn: Turn, step: StepState, unit: UnitState, attempt: Attempt) -> None:

@@ -38,6 +38,7 @@ class Opening(msgspec.Struct):
     """What a step's units share: resolved inputs by reference text, and the items of a fan-out.
 
     `seen` counts equal items, so that each unit has an id of its own; `ids` holds the ids so far.
+    `latest` is the identity that was asked for last, with its index.
     """
 
     inputs: dict[str, Any]
@@ -48,6 +49,7 @@ class Opening(msgspec.Struct):
     hash_head: str | None = None
     hash_tail: str = ""
     context: tuple[tuple[str, str], ...] | None = None
+    latest: tuple[int, Identity] | None = None
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -104,13 +106,17 @@ def seal_outputs(turn: Turn, step: StepState, outcome: Outcome) -> dict[str, Jso
 def identify(turn: Turn, step: StepState, index: int) -> Identity:
     """The id and input hash of a unit; units of a fan-out are identified in item order."""
     opening: Opening = step.opening
+    if opening.latest is not None and opening.latest[0] == index:
+        return opening.latest[1]
     unit, item = _unit_id(step, opening, index)
-    if not turn.state.plan.policies.reuse_units:
-        return Identity(unit, "", item)
-    if opening.hash_head is None:
-        _prepare_hash(turn, step, opening)
-    digest = sha256_hex(f"{opening.hash_head}{item or 'null'}{opening.hash_tail}")
-    return Identity(unit, digest, item)
+    digest = ""
+    if turn.state.plan.policies.reuse_units:
+        if opening.hash_head is None:
+            _prepare_hash(turn, step, opening)
+        digest = sha256_hex(f"{opening.hash_head}{item or 'null'}{opening.hash_tail}")
+    identity = Identity(unit, digest, item)
+    opening.latest = (index, identity)
+    return identity
 
 
 def prepare(turn: Turn, step: StepState, unit: UnitState, identity: Identity, number: int) -> Prepared:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from flowstone.ports.dispatcher import Dispatch
-from flowstone.run.events import Event
+from flowstone.run.events import Event, StepOpened
 from flowstone.run.fold import fold
 from flowstone.run.state import State
 
@@ -19,7 +19,8 @@ class Facts(msgspec.Struct):
     `params` and `connections` are complete, secret ones included. `host_width` and `run_width`
     bound the units that run at one time on this machine and in this run (None: no bound).
     `steps_left` counts the steps that this drive may still finish (None: no bound); deciding
-    uses it up. `jitter` is a number from 0 up to 1, a fresh one for each decision.
+    uses it up. Without `admitting` nothing new starts: what has ended is judged and closed.
+    `jitter` is a number from 0 up to 1, a fresh one for each decision.
     """
 
     params: dict[str, Any]
@@ -27,27 +28,44 @@ class Facts(msgspec.Struct):
     host_width: int | None = None
     run_width: int | None = None
     steps_left: int | None = None
+    admitting: bool = True
     jitter: float = 0.0
 
 
 class Decision:
-    """Events to make durable (already folded into the state), then attempts to perform.
+    """Events to make durable (already folded into the state), and attempts to perform.
 
+    `ahead` may be performed before the events are durable: these attempts rest only on what earlier
+    decisions recorded, so that a crash loses no more than their start. `behind` must wait for it.
     `refusal` says why the run cannot complete although all its steps have ended: its outputs
     cannot be resolved. `wake_at` is when to decide again if nothing happens before.
     """
 
-    __slots__ = ("dispatches", "events", "refusal", "wake_at")
+    __slots__ = ("ahead", "behind", "events", "opened", "refusal", "wake_at")
 
     def __init__(self) -> None:
         self.events: list[Event] = []
-        self.dispatches: list[Dispatch] = []
+        self.ahead: list[Dispatch] = []
+        self.behind: list[Dispatch] = []
+        self.opened: set[str] = set()
         self.wake_at: int | None = None
         self.refusal: str | None = None
+
+    @property
+    def dispatches(self) -> list[Dispatch]:
+        """All attempts to perform."""
+        return self.ahead + self.behind
 
     def record(self, state: State, event: Event) -> None:
         fold(state, event)
         self.events.append(event)
+        if isinstance(event, StepOpened):
+            self.opened.add(event.step)
+
+    def hand_out(self, dispatch: Dispatch) -> None:
+        """A first attempt of a step that an earlier decision opened rests on nothing of this one."""
+        free = dispatch.number == 0 and dispatch.step not in self.opened
+        (self.ahead if free else self.behind).append(dispatch)
 
 
 class Turn(msgspec.Struct):

@@ -62,9 +62,7 @@ class Prepared:
 
     def _join_pairs(self, value: str) -> str:
         low = self.pairs_base
-        halves = "".join(
-            chr(ord(char) - low + 0xD800) if low <= ord(char) < low + 0x800 else char for char in value
-        )
+        halves = "".join(chr(ord(char) - low + 0xD800) if low <= ord(char) < low + 0x800 else char for char in value)
         try:
             return halves.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
         except UnicodeDecodeError:

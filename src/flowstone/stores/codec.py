@@ -94,7 +94,6 @@ _StoredEvent: TypeAlias = (
     | StepOpened
     | AttemptStarted
     | _StoredEnd
-
     | StepClosed
     | RunClosed
     | RunReopened

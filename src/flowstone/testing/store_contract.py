@@ -187,9 +187,7 @@ class StoreContract:
     @pytest.mark.parametrize("bad", [float("nan"), float("inf"), object(), "\ud800"])
     def test_an_append_that_cannot_be_written_leaves_nothing(self, store: Store, bad: object) -> None:
         with pytest.raises(StoreError):
-            store.append(
-                RUN, 0, [DriverStarted(1, "one"), StepClosed("a", 1, Status.FAILED, bad)], RunSummary()
-            )
+            store.append(RUN, 0, [DriverStarted(1, "one"), StepClosed("a", 1, Status.FAILED, bad)], RunSummary())
         assert list(store.read(RUN)) == []
         assert store.append(RUN, 0, [DriverStarted(1, "one")], RunSummary()) == 1
 

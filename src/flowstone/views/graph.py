@@ -80,6 +80,17 @@ def graph_lines(plan: Plan) -> list[str]:
     return lines
 
 
+def verb_lines(plan: Plan) -> list[str]:
+    """The workflow in the short lines of orun: each step with its verb and its needs (orun facts 2)."""
+    lines = [f"workflow {plan.name} ({len(plan.steps)} steps)"]
+    for step in plan.steps:
+        spec = step.unit.spec if step.unit is not None else None
+        verb = "run" if isinstance(spec, ExecSpec) else "workflow" if isinstance(spec, ChildSpec) else "action"
+        needs = f" ← {', '.join(step.needs)}" if step.needs else ""
+        lines.append(f"  {step.id} [{verb}]{needs}")
+    return lines
+
+
 def kind_of(step: Step) -> str:
     """What a step does, in a word or two."""
     action = step.action

@@ -39,7 +39,7 @@ def plain_progress(state: State, event: Event, word: Word, told: dict[str, int])
             units = f", {count} units" if state.steps[step].fans_out else ""
             yield f"{step}: started{units}{f', loop {loop}' if loop > 1 else ''}"
         case AttemptEnded() if not event.outcome.ok:
-            yield f"{event.unit}: {event.outcome.error or event.outcome.reason}"
+            yield f"{short_unit(event.unit)}: {event.outcome.error or event.outcome.reason}"
         case AttemptEnded(step=step) if state.steps[step].fans_out:
             if event.at - told.setdefault(step, event.at) >= QUIET_MS:
                 told[step] = event.at
@@ -89,6 +89,16 @@ def run_took_ms(state: State) -> int:
     """How long a run has taken, up to its last event."""
     end = state.updated_at if state.closed_at is None else state.closed_at
     return 0 if state.started_at is None else end - state.started_at
+
+
+def short_unit(unit: str) -> str:
+    """A unit's id for a line of progress: of the digest of its item the first characters, as of a commit."""
+    head, mark, digest = unit.partition(".unit:")
+    digest, twin, number = digest.partition("#")
+    return f"{head}{mark}{digest[:DIGEST_CHARS]}{twin}{number}"
+
+
+DIGEST_CHARS = 12
 
 
 def units_text(step: StepState) -> str:

@@ -21,9 +21,7 @@ def test_ids_grow_and_never_repeat():
 
 
 def test_the_fields_are_where_the_standard_puts_them():
-    assert uuid7_text(0x017F22E279B0, (0xCC3 << 62) | 0x18C4DC0C0C07398F) == (
-        "017f22e2-79b0-7cc3-98c4-dc0c0c07398f"
-    )
+    assert uuid7_text(0x017F22E279B0, (0xCC3 << 62) | 0x18C4DC0C0C07398F) == ("017f22e2-79b0-7cc3-98c4-dc0c0c07398f")
 
 
 def test_time_does_not_go_backwards_when_the_clock_is_set_back(monkeypatch):

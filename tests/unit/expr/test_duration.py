@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 
 import pytest
@@ -127,3 +128,10 @@ def test_every_duration_comes_back(nanoseconds):
 def test_any_text_is_a_duration_or_a_problem(text):
     with suppress(DurationProblem):
         assert parse_go_duration(format_go_duration(parse_go_duration(text))) == parse_go_duration(text)
+
+
+def test_a_go_duration_as_long_as_a_file_is_refused_at_once():
+    begun = time.process_time()
+    with pytest.raises(DurationProblem):
+        parse_go_duration("9" * 1_000_000)
+    assert time.process_time() - begun < 0.5

@@ -133,9 +133,7 @@ def test_many_small_objects_are_checked_quickly():
 def test_what_is_not_enforced_is_refused_by_name(keyword):
     (found,) = check_schema({"properties": {"z": {keyword: 1}}}, 'Param "p" schema')
     assert found.path == ("properties", "z", keyword)
-    assert found.message.startswith(
-        f'Param "p" schema (at $.properties.z): keyword "{keyword}" is not enforced'
-    )
+    assert found.message.startswith(f'Param "p" schema (at $.properties.z): keyword "{keyword}" is not enforced')
     assert f"Supported JSON Schema keywords: {', '.join(ENFORCED)}." in found.message
 
 

@@ -162,7 +162,7 @@ class TestOutputs:
             outputs=(computed("o", "'<' + inputs.token + '>'"),),
         )
         bench = Bench(plan, params={"token": "hunter22"})
-        bench.redact = lambda value: _scrubbed(value)
+        bench.redact = _scrubbed
         bench.drive()
         texts = [str(entry.event) for entry in bench.store.read("run-00000001")]
         assert not [text for text in texts if "hunter22" in text]

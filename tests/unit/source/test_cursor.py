@@ -22,9 +22,7 @@ def complaint(report: Report) -> tuple[str, str, Place, str | None]:
 
 
 def test_values_are_read_with_their_paths():
-    fields, report = cursor(
-        "s:\n  - n: 3\n    x: 1.5\n    b: true\n    w: fail\n    t: hi\n    v: {a: [1, null]}\n"
-    )
+    fields, report = cursor("s:\n  - n: 3\n    x: 1.5\n    b: true\n    w: fail\n    t: hi\n    v: {a: [1, null]}\n")
     (step,) = fields["s"].items()
     inner = step.mapping(["n", "x", "b", "w", "t", "v"])
     assert inner["n"].integer(1, 5) == 3

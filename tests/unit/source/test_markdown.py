@@ -158,9 +158,7 @@ def test_any_text_is_split_without_loss(text, first_line):
         assert section.text in text
 
 
-@pytest.mark.parametrize(
-    "hostile", ["[" * 200_000, ">" * 50_000, "*a **b " * 30_000, "## a\n" * 50_000, "`" * 100_000]
-)
+@pytest.mark.parametrize("hostile", ["[" * 200_000, ">" * 50_000, "*a **b " * 30_000, "## a\n" * 50_000, "`" * 100_000])
 def test_hostile_bodies_take_little_time(hostile):
     start = time.monotonic()
     sections("# t\n" + hostile, 1)

@@ -25,9 +25,7 @@ SCALARS = st.one_of(
     TEXT,
     st.just("nul \0 and \u2028 and 😀"),
 )
-JSON = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4)
-)
+JSON = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4))
 
 
 def exactly(value):

@@ -80,11 +80,10 @@ def asset_name(name: str, folder: str | None) -> str:
 def template(name: str) -> str:
     """The template of a new workflow, dated today."""
     import datetime
-    from importlib.resources import files
 
-    text = (files("flowstone.cli.akm") / "templates" / "workflow.md").read_text("utf-8")
-    title = re.sub(r"[-_.]+", " ", name).strip().capitalize()
-    return text.replace("@TODAY@", datetime.date.today().isoformat()).replace("@TITLE@", title)
+    from flowstone.api import workflow_template
+
+    return workflow_template(name, datetime.date.today().isoformat())
 
 
 def _sound_text(flow: Flowstone, origin: str) -> str:

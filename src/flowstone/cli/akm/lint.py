@@ -12,7 +12,7 @@ import click
 from flowstone.cli import exit_codes
 from flowstone.cli.common import output_options
 from flowstone.cli.render.formats import Format, Output, emit
-from flowstone.errors import InputError
+from flowstone.errors import InputError, SourceError
 
 if TYPE_CHECKING:
     from flowstone.api import Flowstone
@@ -41,7 +41,7 @@ def command(kind: str | None, folder: str | None, fix: bool, fail_on_flagged: bo
     with Flowstone() as flow:
         root = _root(flow, folder)
         files = workflow_files(root) if kind in (None, "workflows") else iter(())
-        view = lint_view(linted(flow, root, path, fix) for path in files)
+        view = lint_view(linted(flow, root, path, fix) for path in files if _is_ours(flow, path))
     emit(view, output, {Format.TEXT: lint_text})
     return exit_codes.FAILED if fail_on_flagged and view["flagged"] else exit_codes.OK
 
@@ -100,6 +100,16 @@ def _root(flow: Flowstone, folder: str | None) -> str:
     if not os.path.isdir(root):
         raise InputError(f'Invalid value for --dir: "{folder}" is no folder.')
     return root
+
+
+def _is_ours(flow: Flowstone, path: str) -> bool:
+    """Whether a YAML file is an akm workflow: it has `on` or `jobs` at its root (akm facts 7.1)."""
+    if not path.endswith(".yml"):
+        return True
+    try:
+        return bool(flow.compile(path).compiled.format != "orun")
+    except SourceError:
+        return True
 
 
 def _is_undated(path: str) -> bool:

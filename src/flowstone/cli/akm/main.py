@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 from flowstone.cli.errors import Voice
 from flowstone.cli.lazy import LazyGroup, Verb
-from flowstone.cli.program import run_program, version_option
+from flowstone.cli.program import leave, run_program, version_option
 
 VERBS = {
     "config": Verb("flowstone.cli.akm.config", "Read and change the configuration."),
@@ -32,4 +31,4 @@ def run(argv: Sequence[str] | None = None, name: str = "akm") -> int:
 
 
 def main() -> None:
-    sys.exit(run())
+    leave(run())

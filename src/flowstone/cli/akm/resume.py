@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from flowstone.cli.common import output_options
-from flowstone.cli.render.formats import Output, emit
+from flowstone.cli.render.formats import Output
 
 
 @click.command("resume", epilog="Example: akm workflow resume 0199f2c4 && akm workflow run 0199f2c4")
@@ -14,8 +14,7 @@ from flowstone.cli.render.formats import Output, emit
 def command(run_id: str, output: Output) -> None:
     """Reopen RUN, which failed or is blocked: the step that stopped it is pending again."""
     from flowstone.api import Flowstone
-    from flowstone.cli.akm.runs import SOURCE_CHANGED, run_id_of, status_of
-    from flowstone.cli.akm.text import WRITERS
+    from flowstone.cli.akm.runs import SOURCE_CHANGED, emit_status, run_id_of
 
     with Flowstone() as flow:
         view = flow.status(run_id_of(flow, run_id))
@@ -25,4 +24,4 @@ def command(run_id: str, output: Output) -> None:
             output.warn(SOURCE_CHANGED)
         if not view.state.active:
             view = flow.resume(view.row.record.id)
-        emit(status_of(flow, view, "resume", warnings=warnings), output, WRITERS)
+        emit_status(flow, view, "resume", output, warnings=warnings)

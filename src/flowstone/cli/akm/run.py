@@ -12,6 +12,7 @@ from flowstone.cli.akm.runs import DIALECT, RUN_ID, SOURCE_CHANGED, run_id_of, u
 from flowstone.cli.common import output_options
 from flowstone.cli.options import DeclaredFlag, FileFlags, GivenFlag
 from flowstone.cli.render.formats import Output, emit
+from flowstone.cli.runs import SIGNALS
 from flowstone.errors import FlowstoneError, IllegalTransition, LeaseHeld, UnknownRun, UsageError
 
 if TYPE_CHECKING:
@@ -19,12 +20,6 @@ if TYPE_CHECKING:
     from flowstone.drivers.drive import DriveOptions, DriveReport
     from flowstone.ports.dialect import Given
     from flowstone.run.record import RunRow
-
-SIGNALS = {
-    "signal:SIGINT": exit_codes.INTERRUPTED,
-    "signal:SIGTERM": exit_codes.TERMINATED,
-    "signal:SIGHUP": exit_codes.HANGUP,
-}
 
 
 def declared_flags(target: str) -> Sequence[DeclaredFlag] | None:
@@ -61,16 +56,19 @@ def command(
     output: Output,
     new: bool,
     skip_if_locked: bool,
-    **bounds: str | int | None,
+    max_steps: int | None,
+    max_retries: int,
+    timeout: str | None,
 ) -> int:
     """Start the workflow TARGET (a ref or a file), or go on with the run TARGET, to its end.
 
     Parameters of the workflow are flags behind TARGET; `run TARGET --help` lists them.
     """
-    from flowstone.api import Flowstone, Given
+    from flowstone.api import Flowstone, Given, timeout_of
 
+    limit = None if timeout is None else timeout_of(timeout)
     with Flowstone() as flow:
-        options = _options(flow, **bounds)
+        options = flow.drive_options(max_steps=max_steps, max_retries=max_retries, timeout_ms=limit)
         try:
             return _run(flow, target, Given(texts=flags), options, output, new)
         except FlowstoneError as error:
@@ -82,13 +80,6 @@ def command(
             return exit_codes.OK
 
 
-def _options(flow: Flowstone, **bounds: str | int | None) -> DriveOptions:
-    from flowstone.api import timeout_of
-
-    timeout = bounds.pop("timeout")
-    return flow.drive_options(timeout_ms=None if timeout is None else timeout_of(str(timeout)), **bounds)
-
-
 def _contention(error: FlowstoneError) -> str | None:
     """What another process holds, in the words of `--skip-if-locked`; None for other errors."""
     if isinstance(error, LeaseHeld):
@@ -97,33 +88,37 @@ def _contention(error: FlowstoneError) -> str | None:
 
 
 def _run(flow: Flowstone, target: str, given: Given, options: DriveOptions, output: Output, new: bool) -> int:
-    from flowstone.cli.akm.progress import Progress
-    from flowstone.cli.akm.text import WRITERS
+    from flowstone.cli.akm.progress import progress_of
+    from flowstone.cli.akm.text import writers
     from flowstone.views.envelope import run_envelope
 
     started = _started(flow, target, given, new)
     warnings = [*started.warnings, *_changed(flow, started)]
     for text in warnings:
         output.warn(text)
-    with Progress(output) as progress:
-        report = flow.drive(started.run_id, given, options=options, observer=progress, lines=progress.lines)
+    progress, lines = progress_of(output, word_of(flow))
+    try:
+        report = flow.drive(started.run_id, given, options=options, observer=progress, lines=lines)
+    finally:
+        progress.close()
     if report.end.halt == "refused":
         raise UsageError(
             report.end.problem or "The outputs cannot be resolved.",
             code="WORKFLOW_OUTPUT_INVALID",
             hint=f"The run {started.run_id} stays active: mend the step that makes the value, then run it again.",
         )
+    word, now = word_of(flow), flow.wiring.clock.now_ms()
     view = run_envelope(
         report.row.record,
         report.state,
         report.executed,
-        word_of(flow),
-        flow.wiring.clock.now_ms(),
+        word,
+        now,
         cause=report.end.cause,
         resumed=started.resumed,
         warnings=[*warnings, *report.warnings],
     )
-    emit(view, output, WRITERS)
+    emit(view, output, writers(report.row, report.state, word, now))
     return _exit_code(report)
 
 

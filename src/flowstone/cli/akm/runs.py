@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from flowstone.api import Flowstone, RunView, is_path
+from flowstone.cli.render.formats import Output, emit
 from flowstone.errors import FlowstoneError, UnknownRun
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def latest_run(flow: Flowstone, target: str, *, all_scopes: bool = False) -> str
     """The run of a workflow that was updated last in this scope; UnknownRun when there is none."""
     scope = None if all_scopes else flow.wiring.scope.key
     store = reading_store(flow)
-    rows = [row for ref in refs_of(flow, target) for row in store.find(scope=scope, ref=ref, children=True)]
+    rows = [row for ref in refs_of(flow, target) for row in store.find(scope=scope, ref=ref)]
     if not rows:
         raise UnknownRun(f"No workflow runs found for {target}", hint=f"Start one with: akm workflow run {target}")
     return max(rows, key=_updated).record.id
@@ -69,22 +70,23 @@ def refs_of(flow: Flowstone, target: str) -> list[str]:
     return [short, *(f"{bundle.name}//{short}" for bundle in flow.wiring.settings.bundles)]
 
 
-def status_of(
-    flow: Flowstone, view: RunView, verb: str, *, units: bool = False, warnings: tuple[str, ...] = ()
-) -> dict[str, Any]:
-    """The envelope of a run as it stands."""
+def emit_status(
+    flow: Flowstone,
+    view: RunView,
+    verb: str,
+    output: Output,
+    *,
+    units: bool = False,
+    warnings: tuple[str, ...] = (),
+) -> None:
+    """Print the envelope of a run as it stands."""
+    from flowstone.cli.akm.text import writers
     from flowstone.views.status import status_view
 
-    return status_view(
-        view.row,
-        view.state,
-        word_of(flow),
-        flow.wiring.clock.now_ms(),
-        verb=verb,
-        units=units,
-        warnings=warnings,
-        peek=_peek(flow, view.row.record.id),
-    )
+    word, now = word_of(flow), flow.wiring.clock.now_ms()
+    peek = _peek(flow, view.row.record.id)
+    envelope = status_view(view.row, view.state, word, now, verb=verb, units=units, warnings=warnings, peek=peek)
+    emit(envelope, output, writers(view.row, view.state, word, now))
 
 
 def _peek(flow: Flowstone, run_id: str) -> Any:

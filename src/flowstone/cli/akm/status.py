@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from flowstone.cli.common import output_options
-from flowstone.cli.render.formats import Output, emit
+from flowstone.cli.render.formats import Output
 
 
 @click.command("status", epilog="Example: akm workflow status workflows/release --units --format text")
@@ -16,10 +16,9 @@ from flowstone.cli.render.formats import Output, emit
 def command(target: str, units: bool, all_scopes: bool, output: Output) -> None:
     """Show where a run stands. TARGET is a run id, the beginning of one, or a workflow."""
     from flowstone.api import Flowstone
-    from flowstone.cli.akm.runs import RUN_ID, latest_run, run_id_of, status_of
-    from flowstone.cli.akm.text import WRITERS
+    from flowstone.cli.akm.runs import RUN_ID, emit_status, latest_run, run_id_of
 
     with Flowstone() as flow:
         by_id = RUN_ID.fullmatch(target) is not None
         run_id = run_id_of(flow, target) if by_id else latest_run(flow, target, all_scopes=all_scopes)
-        emit(status_of(flow, flow.status(run_id), "status", units=units), output, WRITERS)
+        emit_status(flow, flow.status(run_id), "status", output, units=units)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from flowstone.cli.render.formats import Format
+from flowstone.cli.render.formats import Envelope, Format, Writer
 from flowstone.cli.render.terminal import neutral, one_line
+
+if TYPE_CHECKING:
+    from flowstone.run.record import RunRow
+    from flowstone.run.state import State
+    from flowstone.views.words import Word
 
 GLYPHS = {
     "completed": "✓",
@@ -71,4 +76,12 @@ def _unit_line(unit: dict[str, Any]) -> str:
     return ("  " + "  ".join([*words, one_line(unit["diagnostic"] or "")])).rstrip()
 
 
-WRITERS = {Format.TEXT: run_text}
+def writers(row: RunRow, state: State, word: Word, now: int) -> dict[Format, Writer]:
+    """The writers of a run's envelope: text from the envelope, HTML as the page of the run itself."""
+
+    def page(_: Envelope) -> str:
+        from flowstone.views.report import report_page
+
+        return report_page(row, state, now, word)
+
+    return {Format.TEXT: run_text, Format.HTML: page}

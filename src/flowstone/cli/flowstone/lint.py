@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +13,9 @@ from flowstone.cli.render.terminal import say, terminal_of
 from flowstone.diagnostics import Diagnostic, Place, Severity, errors_of
 from flowstone.errors import FlowstoneError
 from flowstone.values import pretty_json
+
+if TYPE_CHECKING:
+    from flowstone.api import Flowstone
 
 Found = tuple[str, str, tuple[Diagnostic, ...]]
 """A file, its text and what is wrong with it."""
@@ -38,17 +42,14 @@ def command(files: tuple[str, ...], form: str) -> None:
     elif form == "json":
         _print_json(found)
     else:
-        from flowstone.source.report import to_sarif
+        from flowstone.api import diagnostics_sarif
 
-        say(pretty_json(to_sarif((path, diagnostics) for path, _, diagnostics in found)) + "\n")
+        say(pretty_json(diagnostics_sarif([(path, diagnostics) for path, _, diagnostics in found])) + "\n")
     if any(errors_of(diagnostics) for _, _, diagnostics in found):
         raise Exit(exit_codes.FAILED)
 
 
-def _check(flow: object, target: str) -> Found:
-    from flowstone.api import Flowstone
-
-    assert isinstance(flow, Flowstone)
+def _check(flow: Flowstone, target: str) -> Found:
     try:
         workflow = flow.compile(target)
     except FlowstoneError as error:
@@ -58,12 +59,12 @@ def _check(flow: object, target: str) -> Found:
 
 
 def _print_text(found: list[Found]) -> None:
-    from flowstone.source.report import render_text
+    from flowstone.api import diagnostics_text
 
     colour = terminal_of(sys.stdout).colour
     counts = {severity: 0 for severity in Severity}
     for path, text, diagnostics in found:
-        say(render_text(path, text, diagnostics, colour) if diagnostics else f"{path}: ok\n")
+        say(diagnostics_text(path, text, diagnostics, colour=colour) if diagnostics else f"{path}: ok\n")
         for diagnostic in diagnostics:
             counts[diagnostic.severity] += 1
     if any(counts.values()):
@@ -71,10 +72,10 @@ def _print_text(found: list[Found]) -> None:
 
 
 def _print_json(found: list[Found]) -> None:
-    from flowstone.source.report import to_json
+    from flowstone.api import diagnostics_json
 
     files = [
-        {"path": path, "ok": not errors_of(diagnostics), "diagnostics": to_json(path, diagnostics)}
+        {"path": path, "ok": not errors_of(diagnostics), "diagnostics": diagnostics_json(path, diagnostics)}
         for path, _, diagnostics in found
     ]
     say(pretty_json({"ok": all(file["ok"] for file in files), "files": files}) + "\n")

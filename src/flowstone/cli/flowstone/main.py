@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from flowstone.cli.errors import Voice
 from flowstone.cli.lazy import LazyGroup, Verb
-from flowstone.cli.program import run_program, version_option
+from flowstone.cli.program import leave, run_program, version_option
 
 _HERE = "flowstone.cli.flowstone"
 VERBS = {
@@ -52,4 +52,4 @@ def run(argv: Sequence[str] | None = None) -> int:
 
 
 def main() -> None:
-    sys.exit(run())
+    leave(run())

@@ -13,7 +13,7 @@ from flowstone.cli.flowstone.driving import drive_and_tell, drive_options
 from flowstone.cli.flowstone.sources import compile_errors_shown
 from flowstone.cli.render.terminal import neutral, say
 from flowstone.cli.runs import given_of
-from flowstone.errors import InputError
+from flowstone.errors import InputError, UsageError
 
 
 @click.command("run", cls=TakesFile, epilog="Example: flowstone run release.md --set version=1.2 --timeout 10m")
@@ -32,8 +32,10 @@ def command(file: str, sets: tuple[str, ...], connections: tuple[str, ...], quie
         with compile_errors_shown(flow):
             try:
                 started = flow.start(file, given)
-            except InputError as error:
-                raise with_declared_names(flow, file, error) from None
+            except UsageError as error:
+                if isinstance(error, InputError) or error.code == "UNKNOWN_FLAG":
+                    raise with_declared_names(flow, file, given, error) from None
+                raise
         if not quiet:
             for text in started.warnings:
                 say(f"warning: {neutral(text)}\n", sys.stderr)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 from flowstone.cli import exit_codes
 from flowstone.cli.errors import Exit
 from flowstone.cli.render.terminal import say, terminal_of
-from flowstone.errors import CompileError, SourceError
+from flowstone.errors import CompileError
 
 if TYPE_CHECKING:
     from flowstone.api import Flowstone
@@ -23,20 +22,11 @@ def compile_errors_shown(flow: Flowstone) -> Iterator[None]:
     try:
         yield
     except CompileError as error:
-        from flowstone.source.report import render_text
+        from flowstone.api import diagnostics_text
 
-        text = _text(os.path.join(flow.wiring.cwd, error.path))
-        say(render_text(error.path, text, error.diagnostics, terminal_of(sys.stderr).colour), sys.stderr)
+        text = flow.source_text(error.path)
+        colour = terminal_of(sys.stderr).colour
+        say(diagnostics_text(error.path, text, error.diagnostics, colour=colour), sys.stderr)
         count = len(error.diagnostics)
         say(f"error: {error.path} has {count} mistake{'' if count == 1 else 's'}; nothing was started\n", sys.stderr)
         raise Exit(exit_codes.exit_code(error)) from None
-
-
-def _text(path: str) -> str:
-    from flowstone.plan.bounds import SOURCE_BYTES
-    from flowstone.source.file import read_source
-
-    try:
-        return read_source(path, SOURCE_BYTES).text
-    except SourceError:
-        return ""

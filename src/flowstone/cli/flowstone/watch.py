@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from flowstone.cli.render.live import LiveView
     from flowstone.drivers.drive import DriveReport
     from flowstone.run.state import State
-
+    from flowstone.views.progress import Word
 
 
 class Progress:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 from flowstone.cli.errors import Voice
 from flowstone.cli.lazy import LazyGroup, Verb
-from flowstone.cli.program import run_program, version_option
+from flowstone.cli.program import leave, run_program, version_option
 
 VERBS = {"workflow": Verb("flowstone.cli.orun.workflow", "Validate, view and run workflow files.")}
 
@@ -27,4 +26,4 @@ def run(argv: Sequence[str] | None = None, name: str = "orun") -> int:
 
 
 def main() -> None:
-    sys.exit(run())
+    leave(run())

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from flowstone.cli.orun.files import checked
 from flowstone.cli.render.terminal import neutral, say
-
-if TYPE_CHECKING:
-    from flowstone.plan.model import Step
 
 
 @click.command("view", epilog="Example: orun workflow view release.yaml")
 @click.argument("file")
 def command(file: str) -> None:
     """Print the steps of FILE."""
-    plan = checked(file).plan
-    lines = [f"workflow {plan.name} ({len(plan.steps)} steps)", *(_line(step) for step in plan.steps)]
-    say("".join(f"{neutral(line)}\n" for line in lines))
+    from flowstone.views.graph import verb_lines
 
-
-def _line(step: Step) -> str:
-    from flowstone.plan.units import ChildSpec, ExecSpec
-
-    spec = step.unit.spec if step.unit is not None else None
-    verb = "run" if isinstance(spec, ExecSpec) else "workflow" if isinstance(spec, ChildSpec) else "action"
-    needs = f" ← {', '.join(step.needs)}" if step.needs else ""
-    return f"  {step.id} [{verb}]{needs}"
+    say("".join(f"{neutral(line)}\n" for line in verb_lines(checked(file).plan)))

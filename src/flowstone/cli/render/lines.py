@@ -18,6 +18,7 @@ from flowstone.views.progress import (
     orun_progress,
     plain_progress,
     run_took_ms,
+    short_unit,
     shown,
     step_line,
 )
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 LAG_S = 0.05
 """How long a line may wait for others before it is written."""
+
+LINE_CHARS = 2_000
+"""Characters of a printed line that plain progress shows."""
 
 COLOURS = {"succeeded": GREEN, "failed": RED, "held": YELLOW, "upstream_failed": YELLOW}
 
@@ -42,13 +46,19 @@ class LineWriter:
         self._broken = False
 
     def put(self, lines: Iterable[str]) -> None:
-        """Lines that may wait for a moment."""
-        self._pending.extend(lines)
-        if self._pending and self._due is None:
+        """Lines that may wait for a moment; a line feed inside one becomes a blank."""
+        for line in lines:
+            self.add(line.replace("\n", " "))
+
+    def add(self, line: str) -> None:
+        """One line without line feeds, as commands print them by the million."""
+        self._pending.append(line)
+        if self._due is None:
             self._due = call_soon(LAG_S, self.flush)
 
     def flush(self) -> None:
-        text = "".join(f"{_whole(line)}\n" for line in self._pending)
+        joined = "\n".join(self._pending)
+        text = f"{_neutral_lines(joined)}\n" if self._pending else ""
         self._pending.clear()
         self._due = None
         if text and not self._broken:
@@ -73,7 +83,7 @@ class PlainLines:
         self._writer.put(line for event in events for line in plain_progress(state, event, self._word, self._told))
 
     def line(self, step: str, unit: str, text: str) -> None:
-        self._writer.put([f"{unit} │ {text}"])
+        self._writer.put([f"{short_unit(unit)} │ {text}"])
 
     def warned(self, text: str) -> None:
         self._writer.put([f"warning: {text}"])
@@ -93,7 +103,7 @@ class OrunLines:
         self._writer.put(line for event in events for line in orun_progress(event, self._word))
 
     def line(self, step: str, unit: str, text: str) -> None:
-        self._writer.put([f"    {step} │ {text}"])
+        self._writer.add(f"    {step} │ {text}")
 
     def warned(self, text: str) -> None:
         self._writer.put([f"  ! {text}"])
@@ -131,6 +141,8 @@ def _step_lines(line: StepLine, terminal: Terminal, width: int) -> list[str]:
     return [first] + ([f"      {terminal.paint('✕', RED)} {one_line(line.error)}"] if line.error else [])
 
 
-def _whole(line: str) -> str:
-    """A line as one line; tabs stay."""
-    return neutral(line).replace("\n", " ")
+def _neutral_lines(text: str) -> str:
+    """Neutral text of many lines; that all of it is harmless is found out in one go."""
+    if text.replace("\n", "").replace("\t", "").isprintable():
+        return text
+    return "\n".join(neutral(line) for line in text.split("\n"))

@@ -72,6 +72,7 @@ class Attempt:
         self._ending_group = False
         self.ending = Ending()
         self.finished = False
+        self.on_finish: Callable[[], None] | None = None
         self._waiters: list[asyncio.Future[None]] = []
         out, their_out = os.pipe()
         try:
@@ -103,11 +104,15 @@ class Attempt:
 
     async def end(self) -> None:
         """Run the ladder to its end, however often the task is cancelled meanwhile."""
-        self.ending.aborted = not self.finished
-        self._start_ladder()
+        self.abort()
         while not self.finished:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._finish_line()
+
+    def abort(self) -> None:
+        """Start the ladder of a command that its driver wants to end."""
+        self.ending.aborted = not self.finished
+        self._start_ladder()
 
     async def _finish_line(self) -> None:
         if not self.finished:
@@ -210,6 +215,8 @@ class Attempt:
         for waiter in self._waiters:
             if not waiter.done():
                 waiter.set_result(None)
+        if self.on_finish is not None:
+            self.on_finish()
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Callable, Mapping
+
+import msgspec
 
 from flowstone.dispatchers.process.attempt import Attempt, Command
 from flowstone.dispatchers.process.cwd import working_directory
@@ -17,6 +20,17 @@ from flowstone.plan.units import ExecSpec
 from flowstone.ports.dispatcher import Dispatch, OutputLine, Workspace
 from flowstone.redaction import Redactor
 from flowstone.run.outcome import Outcome, Reason
+
+
+class Started(msgspec.Struct, frozen=True):
+    """A command that the guard was asked for."""
+
+    dispatch: Dispatch
+    redactor: Redactor
+    attempt: Attempt
+    guard: Guard
+    cwd: str
+    lines: tuple[Lines, ...]
 
 
 class ProcessDispatcher:
@@ -53,6 +67,53 @@ class ProcessDispatcher:
 
     async def perform(self, dispatch: Dispatch) -> Outcome:
         """Run one command to its end. Raises DispatchSetupError after `close`, or without a guard."""
+        started = self._start(dispatch)
+        if isinstance(started, Outcome):
+            return started
+        try:
+            await started.attempt.settled()
+        finally:
+            self._settle(started)
+        return _outcome(started)
+
+    def begin(self, dispatch: Dispatch, done: Callable[[Outcome | Exception], None]) -> Callable[[], None]:
+        """As `perform`, without a task (see ports.dispatcher.Beginner)."""
+        started: Started | Outcome | Exception
+        try:
+            started = self._start(dispatch)
+        except DispatchSetupError as error:
+            started = error
+        if not isinstance(started, Started):
+            asyncio.get_running_loop().call_soon(done, started)
+            return _nothing
+
+        def finished() -> None:
+            self._settle(started)
+            try:
+                result: Outcome | Exception = _outcome(started)
+            except Exception as error:
+                result = error
+            done(result)
+
+        started.attempt.on_finish = finished
+        return started.attempt.abort
+
+    def push(self) -> None:
+        """Have the guard start what was begun."""
+        if self._guard is not None:
+            self._guard.flush()
+
+    async def close(self) -> None:
+        """End what still runs and let the guard go; closing twice does nothing."""
+        self._closed = True
+        for attempt in list(self._running):
+            await attempt.end()
+        if self._guard is not None:
+            await self._guard.close()
+            self._guard = None
+
+    def _start(self, dispatch: Dispatch) -> Started | Outcome:
+        """Ask the guard for a dispatch's command, or say why it cannot be started."""
         if self._closed:
             raise DispatchSetupError("the process dispatcher is closed")
         spec = dispatch.spec
@@ -67,20 +128,11 @@ class ProcessDispatcher:
                 cwd=working_directory(_text(spec.cwd), spec.cwd_rule, self._workspace),
                 marks=_marks(spec, dispatch),
             )
+            return self._attempt(dispatch, spec, command, redactor)
         except CannotStart as error:
             return refused(dispatch, error.reason, error.text, redactor)
-        return await self._run(dispatch, spec, command, redactor)
 
-    async def close(self) -> None:
-        """End what still runs and let the guard go; closing twice does nothing."""
-        self._closed = True
-        for attempt in list(self._running):
-            await attempt.end()
-        if self._guard is not None:
-            await self._guard.close()
-            self._guard = None
-
-    async def _run(self, dispatch: Dispatch, spec: ExecSpec, command: Command, redactor: Redactor) -> Outcome:
+    def _attempt(self, dispatch: Dispatch, spec: ExecSpec, command: Command, redactor: Redactor) -> Started:
         capture = spec.capture
         lines = self._lines(dispatch, redactor)
         try:
@@ -95,19 +147,14 @@ class ProcessDispatcher:
             )
         except OSError as error:
             text = f'"{command.argv[0]}" cannot be started: no pipe for its output ({error.strerror})'
-            return refused(dispatch, Reason.SPAWN_FAILED, text, redactor)
+            raise CannotStart(Reason.SPAWN_FAILED, text) from None
         self._running.add(attempt)
-        try:
-            ending = await attempt.settled()
-        finally:
-            self._running.discard(attempt)
-            for line in lines or ():
-                line.finish()
-        if ending.guard_lost and not guard.heard:
-            raise DispatchSetupError("the guard process ended before it could start a command")
-        stdout = Output(attempt.out.kept, attempt.out.total)
-        stderr = Output(attempt.err.kept, attempt.err.total)
-        return outcome_of(Performed(dispatch, ending, command.cwd, stdout, stderr), redactor)
+        return Started(dispatch, redactor, attempt, guard, command.cwd, lines or ())
+
+    def _settle(self, started: Started) -> None:
+        self._running.discard(started.attempt)
+        for line in started.lines:
+            line.finish()
 
     def _live_guard(self) -> Guard:
         if self._guard is None or not self._guard.alive:
@@ -135,6 +182,20 @@ class ProcessDispatcher:
                 self._extended.clear()
             redactor = self._extended[secrets] = self._redactor.extended(secrets)
         return redactor
+
+
+def _outcome(started: Started) -> Outcome:
+    attempt = started.attempt
+    if attempt.ending.guard_lost and not started.guard.heard:
+        raise DispatchSetupError("the guard process ended before it could start a command")
+    stdout = Output(attempt.out.kept, attempt.out.total)
+    stderr = Output(attempt.err.kept, attempt.err.total)
+    performed = Performed(started.dispatch, attempt.ending, started.cwd, stdout, stderr)
+    return outcome_of(performed, started.redactor)
+
+
+def _nothing() -> None:
+    """What cannot be started need not be ended."""
 
 
 def _argument(spec: ExecSpec, index: int) -> str:

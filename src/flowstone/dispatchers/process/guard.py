@@ -72,6 +72,7 @@ class Server:
         self.inbox = bytearray()
         self.fds: list[int] = []
         self.commands: dict[int, Command] = {}
+        self.kept: dict[bytes, bytes] = {}
         self.replies: list[tuple[Any, ...]] = []
         self.urgent = False
         self.driver_gone = False
@@ -121,6 +122,8 @@ class Server:
         match request:
             case ("spawn", key, argv, env, cwd, marks):
                 self.spawn(key, argv, env, cwd, marks)
+            case ("keep", name, value):
+                self.kept[name] = value
             case ("end", key, grace):
                 self.end(key, grace)
             case ("release", key):
@@ -129,7 +132,8 @@ class Server:
     def spawn(self, key: int, argv: list[bytes], env: dict[bytes, bytes], cwd: bytes, marks: tuple[bytes, ...]) -> None:
         out, err = self.fds.pop(0), self.fds.pop(0)
         try:
-            pid = launch(argv, env, cwd, out, err)
+            whole = {name: self.kept[name] if value is None else value for name, value in env.items()}
+            pid = launch(argv, whole, cwd, out, err)
         except LaunchFailed as failure:
             self.reply("failed", key, failure.number, failure.which)
         else:

@@ -1,9 +1,11 @@
 """The driver's end of the guard: starts it, sends it commands and tells listeners what became of them.
 
 Requests are frames of a length and a marshalled tuple: ("spawn", key, argv, environment, cwd,
-marks) with the two pipe ends beside it, ("end", key, grace in seconds), ("release", key). Replies:
+marks) with the two pipe ends beside it, ("keep", name, value) for a variable that later ones leave
+None, ("end", key, grace in seconds), ("release", key). Replies:
 ("spawned", key, pid), ("failed", key, errno, which), ("exited", key, status), ("ended", key,
-status, leftovers). All requests of one turn of the event loop leave in one call.
+status, leftovers). All requests of one turn of the event loop leave in one call,
+and releases wait a moment for others to go along with.
 """
 
 from __future__ import annotations
@@ -22,6 +24,12 @@ from typing import Any, Protocol
 
 from flowstone.dispatchers.process import guard as guard_program
 from flowstone.errors import DispatchSetupError
+
+RELEASE_S = 0.005
+"""How long a release may wait for a request to go along with: alone it would wake the guard."""
+
+_LARGE_BYTES = 1024
+"""A variable beyond this is sent once, and again when it changes: units of a fan-out share theirs."""
 
 _FRAMES_AT_ONCE = 60
 """Spawns in one message: the system bounds the descriptors that go along with it."""
@@ -73,8 +81,11 @@ class Guard:
         self._listeners: dict[int, Listener] = {}
         self._outbox: list[tuple[bytes, tuple[int, ...]]] = []
         self._unsent = b""
+        self._due = False
+        self._later: asyncio.TimerHandle | None = None
         self._inbox = bytearray()
         self._keys = 0
+        self._kept: dict[bytes, bytes] = {}
         self._gone = self._loop.create_future()
         self._loop.add_reader(self._sock, self._receive)
 
@@ -90,8 +101,19 @@ class Guard:
         """Ask for a command; `pipes` are the write ends and are closed here. Returns its key."""
         self._keys += 1
         self._listeners[self._keys] = listener
-        self._post(("spawn", self._keys, argv, environment, cwd, marks), pipes)
+        self._post(("spawn", self._keys, argv, self._slim(environment), cwd, marks), pipes)
         return self._keys
+
+    def _slim(self, environment: dict[bytes, bytes]) -> dict[bytes, bytes | None]:
+        """The environment with None for what the guard has kept."""
+        slim: dict[bytes, bytes | None] = {**environment}
+        for name, value in environment.items():
+            if len(value) > _LARGE_BYTES:
+                if self._kept.get(name) != value:
+                    self._kept[name] = value
+                    self._post(("keep", name, value))
+                slim[name] = None
+        return slim
 
     def end(self, key: int, grace: float) -> None:
         """TERM to all that a command is, KILL after `grace` seconds; `ended` is told at the end."""
@@ -100,29 +122,37 @@ class Guard:
     def release(self, key: int) -> None:
         """The outcome is known: what is left of the command may be reaped and forgotten."""
         if self._listeners.pop(key, None) is not None and self.alive:
-            self._post(("release", key))
+            self._post(("release", key), patience=RELEASE_S)
 
     async def close(self) -> None:
         """Let the guard end what is left, and reap it."""
         if self.alive:
-            self._flush()
+            self.flush()
             self._sock.shutdown(socket.SHUT_WR)
             await asyncio.wait({self._gone}, timeout=_CLOSE_S)
         if self.alive:
             os.kill(self.pid, signal.SIGKILL)
             await self._gone
 
-    def _post(self, request: tuple[Any, ...], pipes: tuple[int, ...] = ()) -> None:
+    def _post(self, request: tuple[Any, ...], pipes: tuple[int, ...] = (), patience: float = 0) -> None:
         if not self.alive:
             _close_all(pipes)
             return
-        if not self._outbox:
-            self._loop.call_soon(self._flush)
+        if patience:
+            if not self._outbox:
+                self._later = self._loop.call_later(patience, self.flush)
+        elif not self._due:
+            self._due = True
+            self._loop.call_soon(self.flush)
         frame = marshal.dumps(request)
         self._outbox.append((len(frame).to_bytes(4, "big") + frame, pipes))
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
         """Send what is due; what does not fit waits until the socket takes more."""
+        self._due = False
+        if self._later is not None:
+            self._later.cancel()
+            self._later = None
         while self._outbox and self.alive and not self._unsent:
             batch, self._outbox = self._outbox[:_FRAMES_AT_ONCE], self._outbox[_FRAMES_AT_ONCE:]
             fds = [fd for _, pipes in batch for fd in pipes]
@@ -154,7 +184,7 @@ class Guard:
             return
         if not self._unsent:
             self._loop.remove_writer(self._sock)
-            self._flush()
+            self.flush()
 
     def _receive(self) -> None:
         try:

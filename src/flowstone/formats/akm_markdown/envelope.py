@@ -10,7 +10,7 @@ import msgspec
 from flowstone.formats.akm_common.fields import read_object, read_trimmed
 from flowstone.formats.akm_markdown import grammar
 from flowstone.source.cursor import Cursor
-from flowstone.source.tree import Mapping
+from flowstone.source.tree import Mapping, Scalar
 from flowstone.values import clip
 
 
@@ -32,8 +32,16 @@ def read_envelope(found: dict[str, Cursor]) -> Envelope:
 
 
 def _read_tags(at: Cursor) -> tuple[str, ...]:
-    tags = (read_trimmed(entry.named(f"{at.what} entry")) for entry in at.items())
+    tags = (_read_tag(entry.named(f"{at.what} entry")) for entry in at.items())
     return tuple(tag for tag in tags if tag is not None)
+
+
+def _read_tag(at: Cursor) -> str | None:
+    """A tag is text also where YAML sees a number: `1.10` keeps its spelling."""
+    node = at.node
+    if isinstance(node, Scalar) and isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
+        return node.text
+    return read_trimmed(at)
 
 
 def _read_type(at: Cursor) -> None:

@@ -73,9 +73,9 @@ class OrunProjection:
         whole = not events
         if whole or any(isinstance(event, DriverStarted) for event in events):
             yield "metadata.json", _spelt(_metadata(state))
-        closed = {event.step for event in events if isinstance(event, StepClosed)}
-        for step in state.order:
-            if step.status in ENDED and (whole or step.id in closed):
+        closed = dict.fromkeys(event.step for event in events if isinstance(event, StepClosed))
+        for step in state.order if whole else [state.steps[name] for name in closed]:
+            if step.status in ENDED:
                 yield f"steps/{step.id}.json", _spelt(step_json(step))
         if state.status in _CLOSED and (whole or any(isinstance(event, RunClosed) for event in events)):
             yield "result.json", _spelt(_result(state))

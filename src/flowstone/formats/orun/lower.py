@@ -53,6 +53,7 @@ POLICIES = Policies(
     on_output_error=OnOutputError.FAIL_RUN,
     empty_text_absent=False,
     reuse_units=False,
+    unit_cap=None,
 )
 CAPTURE = CaptureRule(
     limit=grammar.CAPTURE_BYTES,

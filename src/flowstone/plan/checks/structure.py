@@ -7,20 +7,36 @@ have been altered.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
+from flowstone.expr.model import Template
+from flowstone.expr.schema_check import check_schema
 from flowstone.plan import bounds
 from flowstone.plan.graph import ancestors, find_cycle
 from flowstone.plan.model import FanOut, Plan, Poll, Retry, Route, Step
-from flowstone.plan.units import AgentSpec, AssetTarget, EngineSpec, ExecSpec, LlmSpec, PromptTarget
+from flowstone.plan.units import (
+    AgentSpec,
+    AssetTarget,
+    ChildSpec,
+    EngineSpec,
+    ExecSpec,
+    HttpSpec,
+    LiteralEnv,
+    LlmSpec,
+    PromptTarget,
+    ScriptSpec,
+    SleepSpec,
+)
 from flowstone.values import canonical_bytes
 
 
 def problems_of(plan: Plan) -> list[str]:
     """What is wrong with a plan, one sentence each; empty for a sound one."""
     found = list(_sizes(plan))
-    ids = [step.id for step in plan.steps]
-    found += [f'step id "{name}" is used twice' for name in sorted({n for n in ids if ids.count(n) > 1})]
+    ids = Counter(step.id for step in plan.steps)
+    found += [f'step id "{name}" is used twice' for name, times in sorted(ids.items()) if times > 1]
     needs = {step.id: step.needs for step in plan.steps}
     for step in plan.steps:
         found += [f'step "{step.id}" needs unknown step "{need}"' for need in step.needs if need not in needs]
@@ -70,11 +86,13 @@ def _step(step: Step) -> Iterator[str]:
         yield "the id has characters that no id may have"
     if step.gate is not None and not 1 <= step.gate.max_loops <= bounds.MAX_LOOPS:
         yield f"max_loops is {step.gate.max_loops}, not from 1 to {bounds.MAX_LOOPS}"
+    if step.has_schema:
+        yield from _schema(step.schema, "the output schema")
     yield from _action(step)
     yield from _judge(step)
     match step.repeat:
-        case Retry(extra=extra) if extra < 0:
-            yield "a retry allowance is not negative"
+        case Retry(extra=extra, base_ms=base, cap_ms=cap) if extra < 0 or base < 0 or cap < 0:
+            yield "a retry allowance and its delays are not negative"
         case Poll(interval_ms=interval, timeout_ms=timeout) if interval <= 0 or timeout <= 0:
             yield "poll interval and timeout are positive"
         case _:
@@ -92,8 +110,8 @@ def _action(step: Step) -> Iterator[str]:
     unit = action.unit
     if unit.timeout_ms is not None and unit.timeout_ms <= 0:
         yield "a timeout is positive"
-    if unit.has_schema and len(canonical_bytes(unit.schema)) > bounds.SCHEMA_BYTES:
-        yield f"the output schema is larger than {bounds.SCHEMA_BYTES} bytes"
+    if unit.has_schema:
+        yield from _schema(unit.schema, "the unit's output schema")
     if isinstance(unit.spec, ExecSpec) and not unit.spec.argv:
         yield "a command has at least one argument"
     if isinstance(unit.spec, (LlmSpec, AgentSpec)):
@@ -130,18 +148,58 @@ def _engine(spec: EngineSpec) -> Iterator[str]:
         yield f'engine "{name}" has max_tokens {spec.max_tokens}, which must be positive'
 
 
+def _schema(schema: Any, label: str) -> Iterator[str]:
+    yield from (problem.message for problem in check_schema(schema, label))
+
+
 def _visibility(plan: Plan) -> Iterator[str]:
-    """What a step reads must come before it."""
+    """What a step reads must come before it, and what a route selects comes after it."""
     before = ancestors(plan)
     known = set(before)
+    routes = {step.id: targets for step in plan.steps if (targets := _targets(step)) is not None}
     for step in plan.steps:
-        for name in reads_of(step):
+        for name in (*reads_of(step), *_unit_reads(step)):
             if name not in before[step.id] and name != step.id:
                 yield f'step "{step.id}" reads step "{name}", which does not come before it'
+        for name in step.selected_by:
+            if step.id not in routes.get(name, ()):
+                yield f'step "{step.id}" is said to be selected by "{name}", which is no route to it'
+    for router, targets in routes.items():
+        for target in targets:
+            if router not in before.get(target, ()) or router not in plan.step(target).selected_by:
+                yield f'route "{router}" selects "{target}", which is no later step that waits for it'
     for output in plan.outputs:
+        yield from _schema(output.schema, f'the schema of output "{output.name}"') if output.has_schema else ()
         yield from (
             f'output "{output.name}" reads unknown step "{name}"' for name in output.value.reads if name not in known
         )
+
+
+def _targets(step: Step) -> tuple[str, ...] | None:
+    """The steps that a route may select; None for a step that is no route."""
+    if not isinstance(step.action, Route):
+        return None
+    named = [branch.step for branch in step.action.branches]
+    return tuple(dict.fromkeys(named if step.action.default is None else [*named, step.action.default]))
+
+
+def _unit_reads(step: Step) -> Iterator[str]:
+    """The steps that a step's unit, its outputs and its poll read."""
+    for output in step.outputs:
+        yield from output.value.reads
+    if isinstance(step.repeat, Poll):
+        yield from step.repeat.until.reads
+    match step.unit.spec if step.unit else None:
+        case ExecSpec(argv=argv, cwd=cwd, env=env):
+            texts = [*argv, cwd, *(binding.value for binding in env if isinstance(binding, LiteralEnv))]
+            for text in texts:
+                yield from text.reads if isinstance(text, Template) else ()
+        case SleepSpec(duration=expression):
+            yield from expression.reads
+        case HttpSpec(arguments=expression) | ScriptSpec(arguments=expression) | ChildSpec(arguments=expression):
+            yield from expression.reads
+        case _:
+            pass
 
 
 def reads_of(step: Step) -> tuple[str, ...]:

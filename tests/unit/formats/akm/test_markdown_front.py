@@ -68,7 +68,7 @@ def test_a_whole_envelope_passes() -> None:
     front = """
 type: workflow
 description: d
-tags: [one, two]
+tags: [one, 1.10]
 when_to_use: always
 xrefs: [knowledge/x, other//skills/deep/y]
 updated: 2026-01-01
@@ -82,7 +82,7 @@ steps:
   - id: a
 """
     plan = plan_of(markdown(front))
-    assert plan.tags == ("one", "two")
+    assert plan.tags == ("one", "1.10")
     assert plan.description == "d"
 
 

@@ -1,0 +1,35 @@
+"""A chain of 200 `true` against `xargs -P1` doing the same, each beyond its own start-up.
+
+What a run of one step takes is taken off, as is what xargs takes for one command.
+"""
+
+from __future__ import annotations
+
+from common import AKM, ORUN, ground, in_turn, rounds_wanted, seconds, show, wall, xargs
+from workflows import akm_chain, orun_chain
+
+STEPS = 200
+
+
+def main() -> None:
+    with ground() as place:
+        for count in (1, STEPS):
+            place.write(f"akm{count}.md", akm_chain(count))
+            place.write(f"orun{count}.yaml", orun_chain(count))
+        sides = {}
+        for count in (1, STEPS):
+            sides[f"xargs {count}"] = lambda count=count: xargs(place, count, 1)
+            sides[f"akm {count}"] = lambda count=count: place.measure(
+                [*AKM, "workflow", "run", f"./akm{count}.md", "--new"]
+            )
+            sides[f"orun {count}"] = lambda count=count: place.measure([*ORUN, "workflow", "run", f"orun{count}.yaml"])
+        costs = in_turn(rounds_wanted(5), sides)
+    base = wall(costs[f"xargs {STEPS}"]) - wall(costs["xargs 1"])
+    for name in ("akm", "orun"):
+        beyond = wall(costs[f"{name} {STEPS}"]) - wall(costs[f"{name} 1"])
+        figures = f"{seconds(costs[f'{name} {STEPS}'])} less {seconds(costs[f'{name} 1'])}, xargs {base:.3f} s"
+        show(f"{name}: a chain of {STEPS} × xargs -P1", beyond / base, 1.3, 2, figures)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,284 @@
+"""Random and mutated texts for each parser: `python -m tests.fuzz.fuzzers NAME SECONDS [SEED]`.
+
+A parser may accept a text or refuse it with its documented error; anything else is a mistake: another
+exception, more than two seconds of CPU for one text, a peak above 200 MiB. Prints one JSON object
+with figures; a mistake is printed with the text that brought it, and the exit code is 1.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import resource
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from flowstone.errors import FlowstoneError, PlanVersionError, SourceError
+
+ROOT = Path(__file__).parents[2]
+CPU_S, PEAK_MIB, SOURCE_BYTES = 2.0, 200, 1024 * 1024
+WORDS = [
+    b"\n", b"\n\n", b"  ", b"\t", b": ", b"- ", b"---\n", b"...\n", b"[", b"]", b"{", b"}", b"&a ", b"*a", b"!!str ", b"|\n",
+    b">-\n", b"? ", b"# ", b"## ", b"### gate\n", b"```\n", b"~~~\n", b"> ", b"<!--", b"-->", b"{{", b"}}", b"'", b'"', b"\\",
+    b"\\u0000", b"\x00", b"\r", b"\r\n", b"\xef\xbb\xbf", b"\xff", "\u2028".encode(), "\x85".encode(), "日本".encode(), b"0x1F",
+    b"1e999", b".nan", b"-0", b"1.10", b"9" * 400, b"null", b"~", b"true", b"on", b"2024-01-01", b"params.", b"steps.", b".output",
+    b"[0]", b"timeout: 10m", b"retry: {max: 1}", b"map:\n", b"route:\n", b"with:\n", b"uses: ", b"run: ", b"needs: ", b"poll: {}",
+    b"steps:\n", b"jobs:\n", b"on: push", b"apiVersion: orun.dev/v1", b"$ref", b"1h2m", b"ms", b"* * * * *", b"A=", b"export ", b"${A}",
+    b"[1,2].map(x, x)", b"&& ", b"==", b"'''", b"/*", b"//",
+]  # fmt: skip
+
+Fuzzer = Callable[[bytes], bool]
+"""Parses a text: True when it was accepted, False when it was refused as documented."""
+
+
+def fuzz_yaml(data: bytes) -> bool:
+    from flowstone.diagnostics import Report
+    from flowstone.source.yaml import YamlRules, read_yaml
+
+    report = Report()
+    read_yaml(_text(data), YamlRules(), report)
+    return not report.failed
+
+
+def fuzz_markdown(data: bytes) -> bool:
+    from flowstone.source.markdown import sections, split_front_matter
+
+    text = _text(data)
+    front = split_front_matter(text)
+    sections(text, 1)
+    return front is not None
+
+
+def fuzz_akm_markdown(data: bytes) -> bool:
+    return _compiles("/nowhere/flow.md", data)
+
+
+def fuzz_akm_github(data: bytes) -> bool:
+    return _compiles("/nowhere/flow.yml", data)
+
+
+def fuzz_orun(data: bytes) -> bool:
+    return _compiles("/nowhere/flow.yaml", data)
+
+
+def fuzz_duration(data: bytes) -> bool:
+    from flowstone.expr.duration import DurationProblem, parse_go_duration, parse_timeout
+
+    accepted = 0
+    for parse in (parse_timeout, parse_go_duration):
+        try:
+            parse(_text(data))
+            accepted += 1
+        except DurationProblem:
+            pass
+    return accepted > 0
+
+
+def fuzz_refs(data: bytes) -> bool:
+    from flowstone.expr.refs import ReferenceProblem, parse_reference
+
+    try:
+        parse_reference(_text(data))
+    except ReferenceProblem:
+        return False
+    return True
+
+
+def fuzz_templates(data: bytes) -> bool:
+    from flowstone.expr.cel import EVERYWHERE
+    from flowstone.expr.templates import parse_template
+
+    return parse_template(_text(data)[:4_000], EVERYWHERE).text is not None
+
+
+def fuzz_cron(data: bytes) -> bool:
+    from flowstone.expr.cron import CronProblem, check_cron
+
+    try:
+        check_cron(_text(data))
+    except CronProblem:
+        return False
+    return True
+
+
+def fuzz_dotenv(data: bytes) -> bool:
+    from flowstone.assets.dotenv import parse_dotenv
+
+    try:
+        parse_dotenv(data, "env/local")
+    except SourceError:
+        return False
+    return True
+
+
+def fuzz_plan(data: bytes) -> bool:
+    from flowstone.plan.codec import decode_plan
+
+    try:
+        decode_plan(_text(data))
+    except PlanVersionError:
+        return False
+    return True
+
+
+FUZZERS: dict[str, Fuzzer] = {
+    name.removeprefix("fuzz_"): function for name, function in list(globals().items()) if name.startswith("fuzz_")
+}
+SUFFIXES = {"akm_markdown": ".md", "markdown": ".md", "akm_github": ".yml", "orun": ".yaml"}
+SEEDS = {
+    "duration": [b"10m", b"1h30m", b"none", b"1.5s", b"100ms", b"90", b"-1s", b"2h45m30.5s"],
+    "refs": [b"params.name", b"steps.a-b.output.list[0].x", b" steps.a.output "],
+    "templates": [
+        b"a {{ inputs.x + 1 }} b",
+        b"{{ {'a': [1, 2]}['a'].map(x, x * 2) }}",
+        b"{{ steps['a-b'].outputs.n }}",
+    ],
+    "cron": [b"*/5 0-23 1,15 jan-dec mon", b"0 0 31 2 *", b"@daily"],
+    "dotenv": [b"A=1\nexport B='two words'\nC=\"x\\ny\" # end\n# only\nD=`a`\n", b"A=\r\nB=${A}\n"],
+}
+
+
+def corpus_of(name: str) -> list[bytes]:
+    """What the mutations start from."""
+    if name == "plan":
+        from flowstone.plan.codec import encode_plan
+        from tests.crash.scenarios import SCENARIOS
+
+        return [encode_plan(SCENARIOS[key]()[0]).encode() for key in SCENARIOS]
+    if name in SEEDS:
+        return SEEDS[name]
+    suffixes = (SUFFIXES[name],) if name in SUFFIXES else (".yml", ".yaml")
+    files = [path for path in (ROOT / "tests" / "conformance").rglob("*") if path.suffix in suffixes and path.is_file()]
+    texts = [path.read_bytes() for path in files] + [
+        p.read_bytes() for p in (ROOT / "examples").glob(f"*{suffixes[0]}")
+    ]
+    for cases in ("akm", "orun"):
+        for line in (ROOT / "tests" / "conformance" / cases / "cases.jsonl").read_text().splitlines():
+            found = json.loads(line).get("files") or {}
+            texts += [v.encode() for k, v in found.items() if isinstance(v, str) and k.endswith(suffixes)]
+    return [text for text in texts if len(text) <= 20_000] or [b""]
+
+
+class Mutator:
+    """Makes texts of a corpus, of words and of nothing, as the seed has it."""
+
+    def __init__(self, corpus: list[bytes], seed: int) -> None:
+        self._corpus = corpus
+        self._chance = random.Random(seed)
+
+    def next(self) -> bytes:
+        chance = self._chance
+        kind = chance.random()
+        if kind < 0.03:
+            return self._bomb()
+        if kind < 0.08:
+            return bytes(chance.choices(range(256), k=chance.randint(0, 200)))
+        if kind < 0.15:
+            return b"".join(chance.choices(WORDS, k=chance.randint(0, 60)))
+        data = bytearray(chance.choice(self._corpus))
+        for _ in range(chance.choice((1, 1, 2, 3, 8))):
+            self._change(data)
+        return bytes(data[:SOURCE_BYTES])
+
+    def _change(self, data: bytearray) -> None:
+        chance = self._chance
+        at = chance.randint(0, len(data))
+        match chance.randint(0, 6):
+            case 0:
+                data[at : at + chance.choice((1, 1, 4, 40))] = b""
+            case 1:
+                data[at:at] = chance.choice(WORDS)
+            case 2:
+                other = chance.choice(self._corpus)
+                start = chance.randint(0, len(other))
+                data[at:at] = other[start : start + chance.randint(1, 200)]
+            case 3 if data:
+                data[min(at, len(data) - 1)] = chance.randrange(256)
+            case 4:
+                data[at:at] = data[at : at + chance.randint(1, 60)] * chance.choice((1, 2, 50))
+            case 5:
+                del data[at:]
+            case _:
+                data[at : at + chance.randint(0, 8)] = chance.choice(WORDS) * chance.choice((1, 1, 3))
+
+    def _bomb(self) -> bytes:
+        """One word again and again, as large as a source may be, behind something that reads well."""
+        chance = self._chance
+        word = chance.choice(WORDS)
+        times = chance.choice((100, 2_000, 30_000, SOURCE_BYTES // max(1, len(word))))
+        start = chance.choice(self._corpus)[: chance.randint(0, 300)]
+        return (start + word * times)[:SOURCE_BYTES]
+
+
+class TooSlow(BaseException):
+    """One text took longer than it may."""
+
+
+def fuzz(name: str, seconds: float, seed: int) -> dict[str, Any]:
+    """Fuzz one parser for a while; a mistake raises with the text in the notes."""
+    parse, mutator = FUZZERS[name], Mutator(corpus_of(name), seed)
+    signal.signal(signal.SIGPROF, _too_slow)
+    figures = {"name": name, "inputs": 0, "accepted": 0, "slowest_ms": 0.0}
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        data = mutator.next()
+        begun = time.process_time()
+        signal.setitimer(signal.ITIMER_PROF, CPU_S)
+        try:
+            figures["accepted"] += parse(data)
+        except BaseException as error:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            error.add_note(f"{len(data)} bytes: {data[:3_000]!r}")
+            raise
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        figures["slowest_ms"] = max(figures["slowest_ms"], round((time.process_time() - begun) * 1000, 1))
+        figures["inputs"] += 1
+    figures["peak_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    return figures
+
+
+def _compiles(path: str, data: bytes) -> bool:
+    from flowstone.formats.registry import compile_source
+    from flowstone.plan.checks.structure import problems_of
+    from flowstone.source.file import text_of
+
+    try:
+        source = text_of(data, path)
+    except FlowstoneError:
+        return False
+    compiled = compile_source(path, path, source)
+    if compiled.plan is None:
+        assert compiled.diagnostics, "no plan, and no reason why"
+        return False
+    assert problems_of(compiled.plan) == [], "a plan that its own check refuses"
+    return True
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _too_slow(number: int, frame: Any) -> None:
+    raise TooSlow
+
+
+def main(name: str, seconds: str, seed: str = "1") -> int:
+    try:
+        figures = fuzz(name, float(seconds), int(seed))
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    print(json.dumps(figures))
+    if figures["peak_mib"] > PEAK_MIB:
+        print(f"{name}: a peak of {figures['peak_mib']} MiB", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
