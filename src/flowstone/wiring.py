@@ -237,12 +237,12 @@ class RunWorkshop:
 
 def require_dispatchers(plan: Plan) -> None:
     """FreezeError that names the steps of a kind that this version cannot dispatch."""
-    from flowstone.plan.units import ExecSpec, SleepSpec
+    from flowstone.plan.units import ExecSpec, LlmSpec, SleepSpec
 
     found = [
         f'"{step.id}" ({type(step.unit.spec).__name__.removesuffix("Spec").lower()})'
         for step in plan.steps
-        if step.unit is not None and not isinstance(step.unit.spec, (ExecSpec, SleepSpec))
+        if step.unit is not None and not isinstance(step.unit.spec, (ExecSpec, LlmSpec, SleepSpec))
     ]
     if found:
         raise FreezeError(f"steps of a kind that this version cannot run: {', '.join(found)}; nothing was started")

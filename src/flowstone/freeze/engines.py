@@ -24,9 +24,9 @@ LLM_TIMEOUT_MS = 600_000
 LOCAL_CONCURRENCY = 1
 REMOTE_CONCURRENCY = 4
 SDK = "opencode-sdk"
+LLM_SHAPE = '{"kind": "llm", "endpoint": "…", "model": "…"}'
 SYNTHESIZED: dict[str, Any] = {"kind": "agent", "platform": SDK}
 """The engine of an installation that has configured none but has the program."""
-KEY_FALLBACKS = ("AKM_ENGINE_{}_API_KEY", "AKM_LLM_API_KEY")
 
 
 class Notice(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -47,7 +47,7 @@ class Engines:
         """`defaults` are the document's own defaults."""
         self._config = config
         self._engines: Mapping[str, Any] = config.engines or {}
-        self._models = ModelMap(config.models)
+        self._models = ModelMap(config.models, config.setter)
         self._document_llm = (defaults or {}).get("llm")
         self.notices: list[Notice] = []
         self.warnings: list[str] = []
@@ -70,7 +70,7 @@ class Engines:
         target = PromptTarget(content="")
         spec: EngineSpec
         if engine["kind"] == "llm":
-            spec = _llm_spec(name, engine, target.content, engine.get("model"), of_engine(engine))
+            spec = self._llm_spec(name, engine, target.content, engine.get("model"), of_engine(engine))
         else:
             spec = self._agent_spec(name, engine, target, engine.get("model"), {})
         return msgspec.structs.replace(spec, judges=True), self._timeout(engine)
@@ -85,13 +85,12 @@ class Engines:
         if not self._config.opencode:
             raise ConfigError(
                 f'Step "{step.id}" needs an engine: none is selected, and no opencode program is installed.',
-                hint='akm config set engines.<name> \'{"kind": "llm", "endpoint": "…", "model": "…"}\' '
-                "and akm config set defaults.engine <name>",
+                hint=f"{self._set('engines.<name>', LLM_SHAPE)} and {self._set('defaults.engine', '<name>')}",
             )
         if not self.warnings:
             self.warnings.append(
                 f"No engine is selected: {SDK} is used, since the program opencode is installed "
-                "(akm config set defaults.engine <name> selects another one)."
+                f"({self._set('defaults.engine', '<name>')} selects another one)."
             )
         return SDK, self._engines.get(SDK) or SYNTHESIZED
 
@@ -100,19 +99,19 @@ class Engines:
         if engine is None:
             raise ConfigError(
                 f'Engine "{name}" is not configured.',
-                hint=f'akm config set engines.{name} \'{{"kind": "llm", "endpoint": "…", "model": "…"}}\'',
+                hint=self._set(f"engines.{name}", LLM_SHAPE),
             )
         needed = {"llm": ("endpoint",), "agent": ("platform",)}.get(engine.get("kind"), ("kind",))
         lacking = next((key for key in needed if not engine.get(key)), None)
         if lacking is not None:
-            raise _lacks(name, lacking)
+            raise self._lacks(name, lacking)
         found: Mapping[str, Any] = engine
         return found
 
     def _llm(self, name: str, engine: Mapping[str, Any], target: PromptTarget) -> LlmSpec:
         chosen = self._chosen(target, (name,))
         tuning = self._tuning(of_engine(engine), target, chosen)
-        return _llm_spec(name, engine, target.content, chosen.model or engine.get("model"), tuning)
+        return self._llm_spec(name, engine, target.content, chosen.model or engine.get("model"), tuning)
 
     def _agent(self, step: Step, name: str, engine: Mapping[str, Any], target: PromptTarget) -> AgentSpec:
         chosen = self._chosen(target, tuple(dict.fromkeys((name, engine["platform"]))))
@@ -155,9 +154,9 @@ class Engines:
         if configured["kind"] != "llm":
             raise ConfigError(
                 f'Engine "{name}" falls back to engine "{other}", which is no model engine (kind llm).',
-                hint=f"akm config set engines.{name}.llmEngine <llm engine>",
+                hint=self._set(f"engines.{name}.llmEngine", "<llm engine>"),
             )
-        return _llm_spec(other, configured, "", configured.get("model"), merged((of_engine(configured), tuning)))
+        return self._llm_spec(other, configured, "", configured.get("model"), merged((of_engine(configured), tuning)))
 
     def _fallback_name(self, engine: Mapping[str, Any]) -> str | None:
         if engine["platform"] != SDK:
@@ -185,6 +184,53 @@ class Engines:
         bound = engine.get("timeoutMs", LLM_TIMEOUT_MS)
         return None if bound is None else int(bound)
 
+    def _llm_spec(
+        self, name: str, engine: Mapping[str, Any], content: str, model: str | None, tuning: Mapping[str, Any]
+    ) -> LlmSpec:
+        if not model:
+            raise self._lacks(name, "model")
+        temperature = tuning.get("temperature")
+        return LlmSpec(
+            content=content,
+            engine=name,
+            endpoint=engine["endpoint"],
+            model=model,
+            provider=engine.get("provider"),
+            credential=self._credential(name, engine),
+            temperature=None if temperature is None else float(temperature),
+            max_tokens=_whole(tuning.get("max_tokens")),
+            supports_json_schema=tuning.get("supports_json_schema"),
+            extra_params=tuning.get("extra_params"),
+            context_length=_whole(tuning.get("context_length")),
+            enable_thinking=tuning.get("enable_thinking"),
+            reasoning_effort=tuning.get("reasoning_effort"),
+            concurrency=_concurrency(engine),
+            schema_name=self._config.schema_name,
+        )
+
+    def _credential(self, name: str, engine: Mapping[str, Any]) -> Credential:
+        """Where the key comes from: the variable that the engine names, else the common ones."""
+        declared = engine.get("apiKey")
+        if declared:
+            return Credential((declared.strip("${}"),), required=True)
+        if engine.get("apiKeyFile"):
+            return Credential(file=engine["apiKeyFile"], required=True)
+        if engine.get("apiKeySecretRef"):
+            raise ConfigError(
+                f'Engine "{name}" reads its key from apiKeySecretRef, which flowstone does not read.',
+                hint=f"{self._set(f'engines.{name}.apiKey', '$NAME')} with the name of an environment variable",
+            )
+        spelt = name.upper().replace("-", "_")
+        return Credential(tuple(text.format(spelt) for text in self._config.key_names))
+
+    def _set(self, key: str, value: str) -> str:
+        """The command that sets a key, for hints."""
+        shown = f"'{value}'" if any(char in value for char in "{$") else value
+        return f"{self._config.setter} {key} {shown}"
+
+    def _lacks(self, name: str, key: str) -> ConfigError:
+        return ConfigError(f'Engine "{name}" has no {key}.', hint=self._set(f"engines.{name}.{key}", f"<{key}>"))
+
 
 def _refuse_place(step: Step, unit: Unit, target: PromptTarget, engine: str) -> None:
     """A model has no working folder and no environment: what asks for them is refused."""
@@ -204,45 +250,6 @@ def _refuse_place(step: Step, unit: Unit, target: PromptTarget, engine: str) -> 
         )
 
 
-def _llm_spec(
-    name: str, engine: Mapping[str, Any], content: str, model: str | None, tuning: Mapping[str, Any]
-) -> LlmSpec:
-    if not model:
-        raise _lacks(name, "model")
-    temperature = tuning.get("temperature")
-    return LlmSpec(
-        content=content,
-        engine=name,
-        endpoint=engine["endpoint"],
-        model=model,
-        provider=engine.get("provider"),
-        credential=_credential(name, engine),
-        temperature=None if temperature is None else float(temperature),
-        max_tokens=_whole(tuning.get("max_tokens")),
-        supports_json_schema=tuning.get("supports_json_schema"),
-        extra_params=tuning.get("extra_params"),
-        context_length=_whole(tuning.get("context_length")),
-        enable_thinking=tuning.get("enable_thinking"),
-        reasoning_effort=tuning.get("reasoning_effort"),
-        concurrency=_concurrency(engine),
-    )
-
-
-def _credential(name: str, engine: Mapping[str, Any]) -> Credential:
-    """Where the key comes from: the variable that the engine names, else the common ones."""
-    declared = engine.get("apiKey")
-    if declared:
-        return Credential((declared.strip("${}"),), required=True)
-    if engine.get("apiKeyFile"):
-        return Credential(file=engine["apiKeyFile"], required=True)
-    if engine.get("apiKeySecretRef"):
-        raise ConfigError(
-            f'Engine "{name}" reads its key from apiKeySecretRef, which flowstone does not read.',
-            hint=f"akm config set engines.{name}.apiKey '$NAME' with the name of an environment variable",
-        )
-    return Credential(tuple(text.format(name.upper().replace("-", "_")) for text in KEY_FALLBACKS))
-
-
 def _concurrency(engine: Mapping[str, Any]) -> int:
     authored = _whole(engine.get("concurrency"))
     if authored is not None:
@@ -252,13 +259,6 @@ def _concurrency(engine: Mapping[str, Any]) -> int:
 
 def _whole(value: Any) -> int | None:
     return None if value is None else int(value)
-
-
-def _lacks(name: str, key: str) -> ConfigError:
-    return ConfigError(
-        f'Engine "{name}" has no {key}.',
-        hint=f"akm config set engines.{name}.{key} <{key}>",
-    )
 
 
 def _untranslated(step: Step, spec: AgentSpec, key: str) -> Notice:

@@ -59,7 +59,7 @@ def freeze(plan: Plan, config: EngineConfig) -> Frozen:
 
 
 def _step(step: Step, config: EngineConfig, engines: Engines) -> Step:
-    step = msgspec.structs.replace(step, gate=freeze_gate(step, engines, config.judge_engine))
+    step = msgspec.structs.replace(step, gate=freeze_gate(step, engines, config))
     action = step.action
     match action:
         case Route():

@@ -7,17 +7,19 @@ import msgspec
 from flowstone.errors import ConfigError
 from flowstone.freeze.engines import Engines
 from flowstone.plan.model import Gate, Step
+from flowstone.ports.catalog import EngineConfig
 
 
-def freeze_gate(step: Step, engines: Engines, judge: str | None) -> Gate | None:
+def freeze_gate(step: Step, engines: Engines, config: EngineConfig) -> Gate | None:
     """The gate with its judge; ConfigError where a rubric has none (akm facts 9.1, 9.2)."""
     gate = step.gate
     if gate is None or not gate.rubric:
         return gate
+    judge = config.judge_engine
     if judge is None:
         raise ConfigError(
             f'Step "{step.id}" has a gate rubric and no judge is configured.',
-            hint="akm config set workflow.judgeEngine <engine>",
+            hint=f"{config.setter} workflow.judgeEngine <engine>",
         )
     try:
         spec, timeout = engines.judge(judge)

@@ -29,8 +29,9 @@ class Chosen(msgspec.Struct, frozen=True):
 class ModelMap:
     """The layers of aliases, the packaged one first."""
 
-    def __init__(self, layers: Sequence[tuple[str, Json]]) -> None:
-        """`layers` are documents with the names of their files."""
+    def __init__(self, layers: Sequence[tuple[str, Json]], setter: str) -> None:
+        """`layers` are documents with the names of their files; `setter` is the command for hints."""
+        self._setter = setter
         self._aliases: dict[str, Any] = {}
         for path, document in layers:
             self._aliases = _laid_over(self._aliases, _layer(path, document))
@@ -50,23 +51,22 @@ class ModelMap:
                 f'The model alias "{name}" has no column for {" or ".join(columns)}; it has: {known}.',
                 hint=f"Add aliases.{name}.{columns[0]} to models.json beside config.json, or name an exact model.",
             )
-        return _chosen(name, found[0], engines)
+        return self._chosen(name, found[0], engines)
 
-
-def _chosen(alias: str, profile: Mapping[str, Any], engines: Mapping[str, Any]) -> Chosen:
-    inference = profile.get("inference") or {}
-    name = profile.get("engine")
-    if name is None:
-        return Chosen(profile.get("model"), inference)
-    engine = engines.get(name)
-    if not isinstance(engine, dict) or not engine.get("model"):
-        lack = "is not configured" if not isinstance(engine, dict) else "names no model"
-        raise ConfigError(
-            f'The model alias "{alias}" takes the model of engine "{name}", which {lack}.',
-            hint=f"akm config set engines.{name}.model <model>",
-        )
-    own = of_engine(engine) if engine.get("kind") == "llm" else {}
-    return Chosen(engine["model"], merged((own, inference)))
+    def _chosen(self, alias: str, profile: Mapping[str, Any], engines: Mapping[str, Any]) -> Chosen:
+        inference = profile.get("inference") or {}
+        name = profile.get("engine")
+        if name is None:
+            return Chosen(profile.get("model"), inference)
+        engine = engines.get(name)
+        if not isinstance(engine, dict) or not engine.get("model"):
+            lack = "is not configured" if not isinstance(engine, dict) else "names no model"
+            raise ConfigError(
+                f'The model alias "{alias}" takes the model of engine "{name}", which {lack}.',
+                hint=f"{self._setter} engines.{name}.model <model>",
+            )
+        own = of_engine(engine) if engine.get("kind") == "llm" else {}
+        return Chosen(engine["model"], merged((own, inference)))
 
 
 def _layer(path: str, document: Json) -> dict[str, dict[str, Any] | None]:

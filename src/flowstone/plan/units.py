@@ -136,6 +136,7 @@ class LlmSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="llm"
     enable_thinking: bool | None = None
     reasoning_effort: str | None = None
     concurrency: int | None = None
+    schema_name: str = "response"
     judges: bool = False
 
 

@@ -42,7 +42,10 @@ class EngineConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """What freezing reads of the configuration, once.
 
     `models` are the documents of models.json with their files' names, the packaged one first;
-    `opencode` tells whether the program is there to fall back to.
+    `opencode` tells whether the program is there to fall back to. `setter` is the command that sets
+    a key of the configuration, for hints; `key_names` are the variables that an engine's key is
+    looked up in when it names none (`{}` stands for the engine), `schema_name` names a schema to a
+    model's server.
     """
 
     engines: Any = None
@@ -54,3 +57,6 @@ class EngineConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     default_llm_engine: str | None = None
     models: tuple[tuple[str, Any], ...] = ()
     opencode: bool = False
+    setter: str = "set"
+    key_names: tuple[str, ...] = ()
+    schema_name: str = "response"

@@ -14,6 +14,7 @@ import msgspec
 from flowstone.expr.model import Cel, Expression, Literal, Reference, Template, Text
 from flowstone.expr.refs import resolve as resolve_reference
 from flowstone.plan.model import Poll
+from flowstone.plan.prompts import Messages, PromptContext, unit_messages
 from flowstone.plan.units import (
     AgentSpec,
     ChildSpec,
@@ -30,7 +31,6 @@ from flowstone.run.events import Status
 from flowstone.run.outcome import Outcome
 from flowstone.run.state import Attempt, State, StepState, UnitState
 from flowstone.scheduler.commands import Turn
-from flowstone.scheduler.prompts import Messages, PromptContext, unit_messages
 from flowstone.values import Json, canonical_json, sha256_hex
 
 

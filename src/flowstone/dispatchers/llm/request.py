@@ -9,7 +9,6 @@ from flowstone.plan.units import LlmSpec
 from flowstone.ports.dispatcher import Dispatch
 
 DEFAULT_TEMPERATURE = 0.3
-SCHEMA_NAME = "akm_response"
 
 
 def wants_format(dispatch: Dispatch, spec: LlmSpec) -> bool:
@@ -27,7 +26,7 @@ def body_of(spec: LlmSpec, messages: tuple[tuple[str, str], ...], schema: Any, *
     if spec.max_tokens is not None:
         body["max_tokens"] = spec.max_tokens
     if formatted:
-        named = {"name": SCHEMA_NAME, "schema": schema, "strict": True}
+        named = {"name": spec.schema_name, "schema": schema, "strict": True}
         body["response_format"] = {"type": "json_schema", "json_schema": named}
     if spec.enable_thinking is not None:
         body["enable_thinking"] = spec.enable_thinking
