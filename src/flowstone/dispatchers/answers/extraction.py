@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterator
 
 from flowstone.values import MAX_DEPTH, Json, JsonError, decode_json
 
-_THINK = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.S)
 _THINK_HEAD = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.S)
-_THINK_OPEN = re.compile(r"<think(?:ing)?>")
-_THINK_END = re.compile(r".*</think(?:ing)?>", re.S)
+_THINK_MARK = re.compile(r"<(/?)think(?:ing)?>")
 _FENCE = re.compile(r"(`{3,}|~{3,})[^\n`]*\n(.*?)\n?[ \t]*\1", re.S)
-_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.S)
-_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\]]', re.S)
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.S)
+"""A string, or one that is never closed up to the end of the text (which keeps the search linear)."""
+_TOKEN = re.compile(_STRING.pattern + r"|[{}\[\]]", re.S)
 _START = re.compile(r'\{(?=\s*["}])|\[(?=\s*(?:["{\[\]\-0-9]|true\b|false\b|null\b))')
 _CONTROLS = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -94,10 +93,17 @@ def _bare(text: str) -> str:
 
 def _without_thoughts(text: str) -> str:
     """Without think blocks; what precedes an end without a beginning, or follows a beginning without end, goes."""
-    text = _THINK.sub("", text)
-    text = _THINK_END.sub("", text, count=1)
-    opened = _THINK_OPEN.search(text)
-    return text if opened is None else text[: opened.start()]
+    kept: list[str] = []
+    at, thinking = 0, False
+    for mark in _THINK_MARK.finditer(text):
+        ends = bool(mark[1])
+        if ends and not thinking:
+            kept.clear()
+        elif not ends and not thinking:
+            kept.append(text[at : mark.start()])
+        thinking = not ends
+        at = mark.end()
+    return "".join(kept) if thinking else "".join((*kept, text[at:]))
 
 
 def _unfenced(text: str) -> str:
