@@ -106,6 +106,7 @@ class LocalDriver:
                 raise self._broken
             if self._cause is not None:
                 return await self._interrupt(events)
+            self._facts.jitter = self._clock.jitter()
             decision = decide(self._state, self._facts, self._clock.now_ms(), self._redact)
             events += decision.events
             self._start(decision.ahead)

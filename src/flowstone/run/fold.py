@@ -44,6 +44,16 @@ def fold(state: State, event: Event) -> None:
             _attempt_ended(state, event)
         case AttemptStarted():
             _attempt_started(state, event)
+        case StepOpened() | StepClosed() | StepRejected() | StepDecided():
+            _fold_step(state, event)
+        case _:
+            _fold_run(state, event)
+    state.seq += 1
+    state.updated_at = event.at
+
+
+def _fold_step(state: State, event: StepOpened | StepClosed | StepRejected | StepDecided) -> None:
+    match event:
         case StepOpened():
             _step_opened(state, event)
         case StepClosed():
@@ -52,6 +62,12 @@ def fold(state: State, event: Event) -> None:
             _step_rejected(state, event)
         case StepDecided():
             state.steps[event.step].decided = event
+        case _:
+            assert_never(event)
+
+
+def _fold_run(state: State, event: DriverStarted | RunClosed | RunReopened | RunAbandoned | RunInterrupted) -> None:
+    match event:
         case DriverStarted():
             _driver_started(state, event)
         case RunClosed():
@@ -64,8 +80,6 @@ def fold(state: State, event: Event) -> None:
             state.interrupted = event.cause
         case _:
             assert_never(event)
-    state.seq += 1
-    state.updated_at = event.at
 
 
 def set_retry(state: State, step: StepState, index: int, due: int) -> None:
@@ -99,7 +113,6 @@ def _driver_started(state: State, event: DriverStarted) -> None:
 
 def _give_up_execution(state: State, step: StepState, at: int) -> None:
     """An execution that a driver left open: what succeeded can be reused, the rest starts again."""
-    running = step.running
     for unit in step.units.values():
         attempt = unit.attempt
         if attempt is not None and attempt.running:
@@ -107,11 +120,12 @@ def _give_up_execution(state: State, step: StepState, at: int) -> None:
             attempt.ended_at = at
             state.dispatched -= 1
             step.dispatched -= 1
+            state.count_running(step, attempt.index, -1)
     if step.judged is not None and step.judged.running:
         step.judged.lost = True
         step.judged.ended_at = at
+        state.count_running(step, step.judged.index, -1)
     step.reset()
-    state.running -= running
     state.open_steps -= 1
     state.wake(step.place)
 
@@ -141,9 +155,8 @@ def _attempt_started(state: State, event: AttemptStarted) -> None:
     unit.retry_at = None
     if unit.first_at is None:
         unit.first_at = event.at
-    step.running += 1
     step.dispatched += 1
-    state.running += 1
+    state.count_running(step, event.index, 1)
     state.dispatched += 1
 
 
@@ -153,8 +166,7 @@ def _judging_started(state: State, step: StepState, event: AttemptStarted) -> No
     tries = before.tries + 1 if before else 1
     attempt = Attempt(event.unit, event.number, event.index, event.hash, event.at, tries=tries)
     step.judged = step.attempts[(event.unit, event.number)] = attempt
-    step.running += 1
-    state.running += 1
+    state.count_running(step, event.index, 1)
 
 
 def _attempt_ended(state: State, event: AttemptEnded) -> None:
@@ -165,16 +177,14 @@ def _attempt_ended(state: State, event: AttemptEnded) -> None:
     state.tokens += event.outcome.tokens or 0
     if event.index < 0:
         if step.judged is attempt:
-            step.running -= 1
-            state.running -= 1
+            state.count_running(step, event.index, -1)
             state.wake(step.place)
         return
     step.result = event.outcome
     unit = step.units.get(event.index)
     if unit is None or unit.attempt is not attempt:
         return  # the execution that it belonged to is over
-    step.running -= 1
-    state.running -= 1
+    state.count_running(step, event.index, -1)
     step.queue.append(event.index)
     state.wake(step.place)
 

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from flowstone.plan.model import FanOut, Plan, Step
+from flowstone.plan.units import AgentSpec, LlmSpec
 from flowstone.run.events import RunStatus, Status, StepDecided, StepRejected
 from flowstone.run.outcome import Outcome, Reason
 from flowstone.run.record import RunSummary
@@ -136,6 +137,20 @@ class StepState:
         """The number of the next execution: a rejected one is not repeated, a decided one is kept."""
         return max(1, len(self.rejections) + (0 if self.decided is not None else 1))
 
+    def engine(self, index: int) -> str | None:
+        """The engine that the unit at `index` is asked of (a judge's is below 0); None for no engine."""
+        unit, gate = self.plan.unit, self.plan.gate
+        spec = (gate.judge if gate else None) if index < 0 else (unit.spec if unit else None)
+        return spec.engine if isinstance(spec, (LlmSpec, AgentSpec)) else None
+
+    @property
+    def feedback(self) -> StepRejected | None:
+        """What the present execution answers to; None for a first one, and for units that cannot answer."""
+        gate = self.plan.gate
+        if gate is None or not gate.loops or self.loop < 2:
+            return None
+        return self.rejections[self.loop - 2]
+
     def unit(self, index: int) -> UnitState:
         found = self.units.get(index)
         if found is None:
@@ -184,8 +199,9 @@ class Agenda:
 class State:
     """The run so far. `seq` is the number of the last event folded in.
 
-    `stopped` counts the steps that failed or are held, `starved` those that wait for a free slot.
-    `passed` steps at the beginning of the file have ended and need no look for the current one.
+    `stopped` counts the steps that failed or are held, `starved` those that wait for a free slot;
+    `engines` counts what runs by engine. `passed` steps at the beginning of the file have ended and
+    need no look for the current one.
     """
 
     def __init__(self, run_id: str, plan: Plan) -> None:
@@ -208,6 +224,7 @@ class State:
         self.open_steps = 0
         self.dispatched = 0
         self.tokens = 0
+        self.engines: dict[str, int] = {}
         self.stopped = 0
         self.agenda = Agenda(range(len(self.order)))
         self.starved = Agenda()
@@ -216,6 +233,14 @@ class State:
     def wake(self, place: int) -> None:
         """Have the scheduler look at a step."""
         self.agenda.add(place)
+
+    def count_running(self, step: StepState, index: int, change: int) -> None:
+        """One attempt more (1) or less (-1) runs, and holds a token of its engine."""
+        step.running += change
+        self.running += change
+        engine = step.engine(index)
+        if engine is not None:
+            self.engines[engine] = self.engines.get(engine, 0) + change
 
     def next_awake(self) -> StepState | None:
         place = self.agenda.take()

@@ -14,7 +14,18 @@ import msgspec
 from flowstone.expr.model import Cel, Expression, Literal, Reference, Template, Text
 from flowstone.expr.refs import resolve as resolve_reference
 from flowstone.plan.model import Poll
-from flowstone.plan.units import ChildSpec, ExecSpec, HttpSpec, LiteralEnv, ScriptSpec, SleepSpec, UnitSpec
+from flowstone.plan.prompts import Messages, PromptContext, unit_messages
+from flowstone.plan.units import (
+    AgentSpec,
+    ChildSpec,
+    ExecSpec,
+    HttpSpec,
+    LiteralEnv,
+    LlmSpec,
+    ScriptSpec,
+    SleepSpec,
+    UnitSpec,
+)
 from flowstone.ports.dispatcher import Dispatch
 from flowstone.run.events import Status
 from flowstone.run.outcome import Outcome
@@ -129,6 +140,7 @@ def prepare(turn: Turn, step: StepState, unit: UnitState, identity: Identity, nu
         schema=declared.schema,
         has_schema=declared.has_schema,
         isolation=declared.isolation,
+        messages=_messages(turn, step, unit.index, identity),
     )
     return Prepared(dispatch)
 
@@ -190,6 +202,8 @@ def _prepare_hash(turn: Turn, step: StepState, opening: Opening) -> None:
         "stepId": step.id,
         "template": step.plan.instructions,
     }
+    if step.feedback is not None:
+        before["gateFeedback"] = {"feedback": step.feedback.feedback, "missing": list(step.feedback.missing)}
     opening.hash_head = f'{rule.prefix}{canonical_json(before)[:-1]},"item":'
     opening.hash_tail = f",{canonical_json(after)[1:]}"
 
@@ -216,11 +230,36 @@ def _context(turn: Turn, step: StepState, index: int, identity: Identity) -> tup
     return opening.context + own
 
 
+def _messages(turn: Turn, step: StepState, index: int, identity: Identity) -> Messages:
+    """What a unit's model or agent is told; nothing for units that no one talks to."""
+    unit = step.plan.unit
+    if unit is None or not isinstance(unit.spec, (LlmSpec, AgentSpec)):
+        return ()
+    opening: Opening = step.opening
+    rejected = step.feedback
+    context = PromptContext(
+        run=turn.state.run_id,
+        step=step.id,
+        unit=identity.unit,
+        params=turn.facts.params,
+        item=identity.item,
+        index=index,
+        inputs=opening.inputs,
+        feedback=rejected.feedback if rejected is not None else None,
+        missing=rejected.missing if rejected is not None else (),
+        schema=unit.schema,
+        has_schema=unit.has_schema,
+    )
+    return unit_messages(unit.spec.content, turn.state.plan.policies.preamble, context)
+
+
 def _fill(turn: Turn, spec: Any) -> UnitSpec:
     """The same spec with every template filled in."""
     match spec:
         case ExecSpec():
             return _fill_exec(turn, spec)
+        case LlmSpec() | AgentSpec():
+            return spec
         case SleepSpec():
             return SleepSpec(Literal(_json_of(turn, spec.duration, {})))
         case HttpSpec():

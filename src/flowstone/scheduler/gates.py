@@ -10,11 +10,12 @@ from typing import Any
 
 from flowstone.plan.bounds import JUDGED_CHARS
 from flowstone.plan.model import Gate, Route
+from flowstone.plan.prompts import judge_messages
 from flowstone.ports.dispatcher import Dispatch
 from flowstone.run.events import AttemptStarted, Status, StepClosed, StepRejected
 from flowstone.run.outcome import Reason
 from flowstone.run.state import Attempt, StepState
-from flowstone.scheduler.capacity import free_slots
+from flowstone.scheduler.capacity import free_for
 from flowstone.scheduler.closing import close_step, fail_step
 from flowstone.scheduler.commands import Turn
 from flowstone.values import canonical_json, clip, sha256_hex
@@ -50,14 +51,6 @@ def reject(turn: Turn, step: StepState, feedback: str, missing: tuple[str, ...],
     turn.record(StepRejected(step.id, turn.now, step.loop, feedback, missing, by_schema, spent))
 
 
-def feedback_of(step: StepState) -> StepRejected | None:
-    """What the present execution answers to; None for a first one, and for units that cannot answer."""
-    gate = step.plan.gate
-    if gate is None or not gate.loops or step.loop < 2:
-        return None
-    return step.rejections[step.loop - 2]
-
-
 def _by_a_person(turn: Turn, step: StepState, closed: StepClosed) -> None:
     decided = step.decided
     assert decided is not None
@@ -69,7 +62,7 @@ def _by_a_person(turn: Turn, step: StepState, closed: StepClosed) -> None:
 
 
 def _by_the_judge(turn: Turn, step: StepState, gate: Gate, closed: StepClosed) -> None:
-    messages = _messages(step, gate, closed)
+    messages = judge_messages(step.id, gate.system, gate.rubric or "", _account(step, closed))
     digest = _hash(turn, gate, messages)
     unit = f"{step.id}.gate:l{step.loop}"
     attempt = _answered(step, unit, digest)
@@ -98,7 +91,7 @@ def _answered(step: StepState, unit: str, digest: str) -> Attempt | None:
 
 
 def _ask(turn: Turn, step: StepState, gate: Gate, identity: tuple[str, str], messages: Any) -> None:
-    if free_slots(turn) == 0:
+    if free_for(turn, gate.judge) == 0:
         turn.state.starved.add(step.place)
         return
     unit, digest = identity
@@ -117,15 +110,6 @@ def _ask(turn: Turn, step: StepState, gate: Gate, identity: tuple[str, str], mes
             messages=messages,
         )
     )
-
-
-def _messages(step: StepState, gate: Gate, closed: StepClosed) -> tuple[tuple[str, str], ...]:
-    """What the judge is told (akm facts 15): the rubric whole, the artifact clipped."""
-    user = (
-        f"Step: {step.id}\n\nCompletion criteria:\n1. {gate.rubric}\n\n"
-        f"Agent's summary of work done:\n{_account(step, closed)}\n\nReturn the JSON verdict now."
-    )
-    return (("system", gate.system), ("user", user))
 
 
 def _account(step: StepState, closed: StepClosed) -> str:

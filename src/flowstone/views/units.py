@@ -10,6 +10,7 @@ from flowstone.run.outcome import Outcome, Reason
 from flowstone.run.state import Attempt, State, StepState
 from flowstone.values import canonical_json, clip
 from flowstone.views.moments import iso
+from flowstone.views.specs import engine_of, runtime_kind
 from flowstone.views.words import Word
 
 STALE_MS = 90_000
@@ -39,9 +40,9 @@ def _shared(step: StepState) -> dict[str, Any]:
         "nodeId": f"{step.id}.unit" if step.fans_out else step.id,
         "stepId": step.id,
         "phase": None,
-        "engine": None,
-        "runtimeKind": type(spec).__struct_config__.tag if spec is not None else None,
-        "platform": None,
+        "engine": engine_of(spec),
+        "runtimeKind": runtime_kind(spec),
+        "platform": getattr(spec, "platform", None),
         "claimHolder": None,
         "claimExpiresAt": None,
     }
@@ -51,7 +52,7 @@ def _row(attempt: Attempt, word: Word, now: int) -> dict[str, Any]:
     outcome = attempt.outcome
     idle = now - attempt.started_at if attempt.running else 0
     reason = outcome.reason if outcome else (Reason.ABORTED if attempt.lost else None)
-    return {
+    row = {
         "unitId": row_id(attempt),
         "status": _status(attempt, word),
         "attempts": attempt.tries,
@@ -64,6 +65,9 @@ def _row(attempt: Attempt, word: Word, now: int) -> dict[str, Any]:
         "stale": idle >= STALE_MS,
         "staleIdleMs": idle if idle >= STALE_MS else None,
     }
+    if outcome is not None and outcome.exchange:
+        row["exchange"] = [{"request": e.request, "answer": e.answer} for e in outcome.exchange]
+    return row
 
 
 def _status(attempt: Attempt, word: Word) -> str:
