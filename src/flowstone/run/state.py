@@ -158,13 +158,23 @@ class StepState:
         return found
 
     def final_attempts(self) -> list[Attempt]:
-        """The last attempt of each unit, in item order: what the step's present result rests on."""
+        """The last attempt of each unit of the last execution, in item order: what the result rests on."""
         last: dict[str, Attempt] = {}
-        for attempt in self.attempts.values():
+        made = [attempt for attempt in self.attempts.values() if attempt.index >= 0]
+        loop = max((loop_of(attempt.unit) for attempt in made), default=1) if self.rejections else 1
+        for attempt in made:
+            if self.rejections and loop_of(attempt.unit) != loop:
+                continue
             known = last.get(attempt.unit)
             if known is None or (attempt.started_at, attempt.number) >= (known.started_at, known.number):
                 last[attempt.unit] = attempt
         return sorted(last.values(), key=lambda attempt: attempt.index)
+
+
+def loop_of(unit: str) -> int:
+    """The execution of its step that a unit belongs to, by its id."""
+    _, mark, number = unit.rpartition("~l")
+    return int(number) if mark and number.isdigit() else 1
 
 
 class Agenda:

@@ -97,7 +97,7 @@ def _ask(turn: Turn, step: StepState, gate: Gate, identity: tuple[str, str], mes
     unit, digest = identity
     assert gate.judge is not None
     turn.record(AttemptStarted(step.id, unit, turn.now, digest, 0, JUDGE_INDEX))
-    turn.decision.dispatches.append(
+    turn.decision.behind.append(
         Dispatch(
             run=turn.state.run_id,
             step=step.id,

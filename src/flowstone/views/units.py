@@ -23,9 +23,9 @@ def unit_rows(state: State, word: Word, now: int) -> list[dict[str, Any]]:
     """One row an attempt, by step, item and attempt number (akm facts 19.4, 21.3)."""
     rows: list[dict[str, Any]] = []
     for step in state.order:
-        attempts = sorted(step.attempts.values(), key=lambda attempt: (attempt.index, attempt.number))
+        attempts = sorted(step.attempts.values(), key=lambda a: (a.index < 0, a.index, a.unit, a.number))
         shared = _shared(step)
-        rows.extend({**_row(attempt, word, now), **shared} for attempt in attempts)
+        rows.extend({**_row(a, word, now), **(shared if a.index >= 0 else _judged(step))} for a in attempts)
     return rows
 
 
@@ -45,6 +45,19 @@ def _shared(step: StepState) -> dict[str, Any]:
         "platform": getattr(spec, "platform", None),
         "claimHolder": None,
         "claimExpiresAt": None,
+    }
+
+
+def _judged(step: StepState) -> dict[str, Any]:
+    """What the rows of a step's judge share."""
+    judge = step.plan.gate.judge if step.plan.gate else None
+    return {
+        **_shared(step),
+        "nodeId": f"{step.id}.gate",
+        "phase": "gate",
+        "engine": engine_of(judge),
+        "runtimeKind": runtime_kind(judge),
+        "platform": getattr(judge, "platform", None),
     }
 
 
