@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
@@ -58,9 +59,10 @@ class ModelServer:
     `asked` are the requests so far, `peak` is how many were answered at one time.
     """
 
-    def __init__(self, script: Script | None = None) -> None:
+    def __init__(self, script: Script | None = None, tls: ssl.SSLContext | None = None) -> None:
         """Without a script every answer is "ok"."""
         self.script = script or (Answer("ok"),)
+        self._tls = tls
         self.asked: list[Asked] = []
         self.peak = 0
         self.connections = 0
@@ -73,7 +75,8 @@ class ModelServer:
 
     @property
     def endpoint(self) -> str:
-        return f"http://127.0.0.1:{self._port}/v1/chat/completions"
+        place = "http://127.0.0.1" if self._tls is None else "https://localhost"
+        return f"{place}:{self._port}/v1/chat/completions"
 
     def __enter__(self) -> ModelServer:
         self._thread.start()
@@ -106,7 +109,7 @@ class ModelServer:
                 talks.discard(task)
                 writer.close()
 
-        server = await asyncio.start_server(talk, "127.0.0.1", 0)
+        server = await asyncio.start_server(talk, "127.0.0.1", 0, ssl=self._tls)
         self._port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stop.wait()

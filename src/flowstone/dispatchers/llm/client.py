@@ -52,22 +52,24 @@ class ModelClient:
         """The answer of any status. Unreachable without one, UnreadableBody with one that cannot be kept."""
         from pyreqwest.exceptions import DecodeError, PyreqwestError
 
-        received = 0
         try:
             if self._client is None:
                 self._client = _new_client()
             request = self._client.post(url).headers(headers).body_bytes(body).build_streamed()
             async with request as response:
-                received = response.status
                 data = await read_body(_pieces(response.body_reader), BODY_BYTES)
-                return Received(received, {k.lower(): v for k, v in response.headers.items()}, data)
+                return Received(response.status, {k.lower(): v for k, v in response.headers.items()}, data)
         except DecodeError as error:
             causes = _causes(error)
-            if received and not any(cause in _BROKE_OFF for cause in causes):
+            if _DAMAGED in causes and not any(cause in _BROKE_OFF for cause in causes):
                 raise UnreadableBody(f"its body is not encoded as its header says ({causes[-1]})") from error
             raise _unreachable(causes) from error
         except PyreqwestError as error:
             raise _unreachable(_causes(error)) from error
+        except UnreadableBody:
+            raise
+        except ValueError as error:
+            raise Unreachable(str(error), dropped=False) from error
 
     async def close(self) -> None:
         """Close the connections; closing twice does nothing."""
@@ -118,6 +120,7 @@ def _causes(error: Any) -> list[str]:
     return [text for text in found if not text.startswith("error sending request")] or [str(error)]
 
 
+_DAMAGED = "error decoding response body"
 _BROKE_OFF = (
     "connection closed before message completed",
     "end of file before message length reached",
