@@ -346,6 +346,7 @@ ERRORS = {
     "FREEZE_FAILED": "a plan cannot be frozen: a target or an engine is missing",
     "INTERNAL": "a bug of flowstone; the message names the file that keeps the traceback",
     "INVALID_CONFIG_FILE": "the configuration is wrong or lacks something",
+    "ISOLATION_UNSUPPORTED": "a step asks for a worktree, which this version does not make",
     "INVALID_FLAG_VALUE": "a flag, param or input has a value that does not fit",
     "INVALID_JSON_ARGUMENT": "a value must be JSON and is not",
     "JOURNAL_CONFLICT": "another driver appended to the journal first",

@@ -28,6 +28,7 @@ from flowstone.errors import (
     UnknownRun,
 )
 from flowstone.ports.dialect import Dialect, Given, Resolved
+from flowstone.ports.secrets import SCHEME
 from flowstone.run.events import Event, RunStatus
 from flowstone.run.record import RunRecord, RunRow, RunSummary
 from flowstone.wiring import DIALECTS, RunWorkshop, Wiring, require_dispatchers
@@ -69,6 +70,8 @@ class RunView(msgspec.Struct, frozen=True):
 
     row: RunRow
     state: Any
+    driver: str | None = None
+    """Who drives the run now (`pid 123`); None when nobody does."""
 
 
 class Started(msgspec.Struct, frozen=True):
@@ -161,6 +164,7 @@ class Flowstone:
             return Started(active, resumed=True)
         resolved = dialect.resolve(plan, given)
         dialect.connections(plan, given)
+        self._granted(given)
         frozen = self._freeze(workflow)
         require_dispatchers(frozen.plan)
         record = self._record(workflow, frozen, dialect, resolved)
@@ -237,7 +241,8 @@ class Flowstone:
 
         store, full = self.wiring.store_of(run_id, readonly=True)
         row = store.load(full)
-        return RunView(row, replay(store, full, decode_plan(row.record.plan, check=False), whole=False))
+        state = replay(store, full, decode_plan(row.record.plan, check=False), whole=False)
+        return RunView(row, state, store.driver_of(full) if state.active else None)
 
     def list(self, *, ref: str | None = None, scope: str | None = None, active_only: bool = False) -> list[RunRow]:
         """The runs that can be seen from this folder, the newest first."""
@@ -401,6 +406,7 @@ class Flowstone:
             resolved = dialect.resolve(state.plan, given)
         else:
             resolved = dialect.resume(state.plan, given, row.record.params or {})
+        given = self._granted(given)
         connections = dialect.connections(state.plan, given)
         granted = (value for fields in given.connections.values() for value in fields.values())
         secrets = [*resolved.secrets, *granted, *self._engine_keys(state.plan)]
@@ -419,6 +425,22 @@ class Flowstone:
         from flowstone.dispatchers.llm.credentials import keys_of
 
         return keys_of(specs, self.wiring.env)
+
+    def _granted(self, given: Given) -> Given:
+        """The same with the value of each secret that a granted field names; InputError if one is missing."""
+        complaints: list[str] = []
+        connections: dict[str, dict[str, str]] = {}
+        for name, fields in given.connections.items():
+            for field, value in fields.items():
+                try:
+                    found = self.wiring.secrets.resolve(value) if value.startswith(SCHEME) else value
+                except InputError as error:
+                    complaints.append(f"connection {name}.{field}: {error.message}")
+                else:
+                    connections.setdefault(name, {})[field] = found
+        if complaints:
+            raise InputError("\n".join(complaints))
+        return msgspec.structs.replace(given, connections=connections)
 
     def _transition(self, run_id: str, change: Callable[[State, int], Event | None]) -> RunView:
         from flowstone.drivers.journal import Journal, replay

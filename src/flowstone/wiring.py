@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from flowstone.plan.units import AnySpec
     from flowstone.ports.catalog import EngineConfig
     from flowstone.ports.observer import Observer
+    from flowstone.ports.secrets import Secrets
     from flowstone.ports.store import Lease, Store
     from flowstone.redaction import Redactor
     from flowstone.run.record import RunRow
@@ -77,6 +78,12 @@ class Wiring:
         config = self.settings.engines
         opencode = config.default_engine is None and which("opencode", path=self.env.get("PATH")) is not None
         return replace(config, models=read_models(self.paths), opencode=opencode)
+
+    @cached_property
+    def secrets(self) -> Secrets:
+        from flowstone.config.secrets import HostSecrets
+
+        return HostSecrets(self.cwd, self.env)
 
     @cached_property
     def clock(self) -> SystemClock:
@@ -211,38 +218,61 @@ class RunWorkshop:
             await dispatcher.close()
 
     def _make(self, spec: AnySpec, lease: Lease, observer: Observer) -> Dispatcher:
-        from flowstone.plan.units import ExecSpec, LlmSpec, SleepSpec
+        maker = MAKERS.get(type(spec).__name__)
+        return _Unavailable(spec) if maker is None else maker(self, lease, observer)
 
-        if isinstance(spec, ExecSpec):
-            from flowstone.dispatchers.process.dispatcher import ProcessDispatcher
+    def _commands(self, lease: Lease, observer: Observer) -> Dispatcher:
+        from flowstone.dispatchers.process.dispatcher import ProcessDispatcher
 
-            return ProcessDispatcher(
-                self._wiring.workspace(self._row),
-                self._wiring.env,
-                self._redactor,
-                lambda ref: self._wiring.catalog.env_values(ref),  # noqa: PLW0108  (the catalog is made when a unit needs it)
-                observer.line if self._lines else None,
-                lease.fd,
-            )
-        if isinstance(spec, LlmSpec):
-            from flowstone.dispatchers.llm.dispatcher import LlmDispatcher
+        return ProcessDispatcher(
+            self._wiring.workspace(self._row),
+            self._wiring.env,
+            self._redactor,
+            lambda ref: self._wiring.catalog.env_values(ref),  # noqa: PLW0108  (the catalog is made when a unit needs it)
+            observer.line if self._lines else None,
+            lease.fd,
+        )
 
-            return LlmDispatcher(self._wiring.env, self._redactor)
-        if isinstance(spec, SleepSpec):
-            from flowstone.dispatchers.sleep import SleepDispatcher
+    def _questions(self, lease: Lease, observer: Observer) -> Dispatcher:
+        from flowstone.dispatchers.llm.dispatcher import LlmDispatcher
 
-            return SleepDispatcher()
-        return _Unavailable(spec)
+        return LlmDispatcher(self._wiring.env, self._redactor)
+
+    def _sleeps(self, lease: Lease, observer: Observer) -> Dispatcher:
+        from flowstone.dispatchers.sleep import SleepDispatcher
+
+        return SleepDispatcher()
+
+    def _requests(self, lease: Lease, observer: Observer) -> Dispatcher:
+        from flowstone.dispatchers.http.dispatcher import HttpDispatcher
+
+        return HttpDispatcher(self.connections, self._redactor)
+
+    def _scripts(self, lease: Lease, observer: Observer) -> Dispatcher:
+        from flowstone.dispatchers.script.dispatcher import ScriptDispatcher
+
+        return ScriptDispatcher(self._wiring.env, self._redactor)
+
+
+MAKERS: dict[str, Callable[[RunWorkshop, Lease, Observer], Dispatcher]] = {
+    "ExecSpec": RunWorkshop._commands,
+    "LlmSpec": RunWorkshop._questions,
+    "SleepSpec": RunWorkshop._sleeps,
+    "HttpSpec": RunWorkshop._requests,
+    "ScriptSpec": RunWorkshop._scripts,
+}
+"""What makes the dispatcher of each kind of unit, by the name of its type in `plan/units.py`."""
 
 
 def require_dispatchers(plan: Plan) -> None:
     """FreezeError that names the steps of a kind that this version cannot dispatch."""
-    from flowstone.plan.units import ExecSpec, LlmSpec, SleepSpec
-
+    specs = (
+        (step.id, spec) for step in plan.steps for spec in (step.unit and step.unit.spec, step.gate and step.gate.judge)
+    )
     found = [
-        f'"{step.id}" ({type(step.unit.spec).__name__.removesuffix("Spec").lower()})'
-        for step in plan.steps
-        if step.unit is not None and not isinstance(step.unit.spec, (ExecSpec, LlmSpec, SleepSpec))
+        f'"{step}" ({type(spec).__name__.removesuffix("Spec").lower()})'
+        for step, spec in specs
+        if spec is not None and type(spec).__name__ not in MAKERS
     ]
     if found:
         raise FreezeError(f"steps of a kind that this version cannot run: {', '.join(found)}; nothing was started")

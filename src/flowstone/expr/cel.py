@@ -96,8 +96,8 @@ def evaluate(compiled: CompiledCel, scope: Mapping[str, Any]) -> Any:
     """The value of an expression: None, bool, int, float, str, bytes, datetime, timedelta, list,
     dict or a type of the library.
 
-    `scope` holds the variables by name; of `steps`, `inputs` and `connections` only the keys that
-    the expression names are looked up. Raises CelError.
+    `scope` holds the variables by name; of `steps`, `inputs`, `connections` and `output` only the
+    keys that the expression names are looked up. Raises CelError.
     """
     activation = _activation(compiled, scope)
     if compiled.tree is not None:
@@ -117,10 +117,12 @@ def _activation(compiled: CompiledCel, scope: Mapping[str, Any]) -> dict[str, An
     wanted: dict[str, dict[str, set[str | None]] | None] = {}
     for read in compiled.reads:
         known = wanted.setdefault(read.root, {})
-        if read.name is None or read.root not in EVERYWHERE.variables:
+        if read.name is None or read.root not in _CUT_DOWN:
             wanted[read.root] = None
         elif known is not None:
-            known.setdefault(read.name, set()).add(read.field if read.root == "steps" else None)
+            fields = known.setdefault(read.name, set())
+            if not read.present:
+                fields.add(read.field if read.root in _CUT_DEEPER else None)
     aliases = {name: alias for alias, name in compiled.aliases}
     return {
         root: passable(scope[root] if keys is None else _pruned(scope[root], keys, aliases), root)
@@ -130,11 +132,12 @@ def _activation(compiled: CompiledCel, scope: Mapping[str, Any]) -> dict[str, An
 
 
 def _pruned(variable: Mapping[str, Any], keys: dict[str, set[str | None]], aliases: dict[str, str]) -> dict[str, Any]:
+    """The keys asked for; null stands for a value of which only the presence matters."""
     pruned = {}
     for name, fields in keys.items():
         if name not in variable:
             continue
-        value = variable[name]
+        value = variable[name] if fields else None
         if None not in fields and isinstance(value, Mapping):
             value = {field: value[field] for field in fields if field is not None and field in value}
         pruned[name] = value
@@ -209,6 +212,9 @@ def _library_environment(variables: tuple[str, ...]) -> Any:
 
 
 _NAME_WITH_DASHES = re.compile(r"[A-Za-z0-9_-]*")
+_CUT_DOWN = (*EVERYWHERE.variables, "output")
+"""Variables of which only the keys named are passed in; of the next ones only the keys of those too."""
+_CUT_DEEPER = ("steps", "output")
 _SIGNS = "_ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _ELSEWHERE = {
     "attempt": "poll.until",

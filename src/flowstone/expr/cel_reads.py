@@ -17,13 +17,15 @@ class Read(msgspec.Struct, frozen=True):
     """One place where an expression reads a variable.
 
     `name` is the key read of it, None where the whole variable or a computed key is read; `field`
-    the key read of that again. `offset` counts characters from the start of the expression.
+    the key read of that again. `offset` counts characters from the start of the expression. `present`:
+    only whether `name` is there is asked, by `has()`.
     """
 
     root: str
     name: str | None
     field: str | None
     offset: int
+    present: bool = False
 
 
 def reads_of(tree: Ast) -> tuple[Read, ...]:
@@ -36,7 +38,8 @@ def _walk(node: Ast, bound: frozenset[str]) -> Iterator[Read]:
     if path is not None:
         root, keys = path
         name = keys[0] if keys else None
-        yield Read(root.name, name, keys[1] if len(keys) > 1 else None, root.offset)
+        present = len(keys) == 1 and isinstance(node, Select) and node.test
+        yield Read(root.name, name, keys[1] if len(keys) > 1 else None, root.offset, present)
         return
     for inner in _parts(node):
         yield from _walk(inner, bound)

@@ -148,6 +148,8 @@ class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     value: Expression
     schema: Any = None
     has_schema: bool = False
+    connections: tuple[str, ...] = ()
+    """The connections that the value reads; each must be granted."""
 
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -174,6 +176,8 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     instructions: str | None = None
     name: str | None = None
     place: Place = Place()
+    connections: tuple[str, ...] = ()
+    """The connections that the step uses; each must be granted before the run starts."""
 
     @property
     def unit(self) -> Unit | None:

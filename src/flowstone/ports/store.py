@@ -72,6 +72,9 @@ class Store(Protocol):
         its commands. Holding is by an operating-system lock, never by a clock or a bare pid.
         """
 
+    def driver_of(self, run_id: str) -> str | None:
+        """Who holds the run's lease now, for people; None when nobody living does."""
+
     def find(
         self,
         *,

@@ -73,6 +73,12 @@ def take_lease(folder: str, run_id: str, holder: str, wait_ms: int = 0) -> FileL
         raise storage_error(error, path) from error
 
 
+def living_holder(folder: str, run_id: str) -> str | None:
+    """Who drives a run, as `pid 123`; None when nobody living is named. Takes no lock."""
+    found = read_holder(os.path.join(folder, f"{check_run_id(run_id)}.lock"))
+    return _name_of(found) if found is not None and is_alive(found) else None
+
+
 class Holder(msgspec.Struct, frozen=True, rename="camel"):
     """Who holds a lease. `born` tells the process from a later one with the same pid, where known.
 
@@ -163,14 +169,18 @@ def _process_facts(pid: int) -> tuple[str, str]:
         return "", ""
 
 
+def _name_of(found: Holder) -> str:
+    return f"pid {found.pid}" + ("" if found.host == os.uname().nodename else f" on {found.host}")
+
+
 def _held(run_id: str, found: Holder | None) -> LeaseHeld:
     if found is None:
         return LeaseHeld(f"run {run_id} is held by another process", holder="unknown")
     since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(found.started_at / 1000))
-    name = f"pid {found.pid}" + ("" if found.host == os.uname().nodename else f" on {found.host}")
+    name = _name_of(found)
     if is_alive(found):
         return LeaseHeld(
-            f"run {run_id} is held by {name} since {since} ({found.holder})",
+            f"run {run_id} is held by {name} since {since}",
             holder=name,
             hint="wait until it ends, or stop it",
         )

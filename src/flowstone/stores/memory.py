@@ -68,6 +68,10 @@ class MemoryStore:
         lease = self._leases[run_id] = MemoryLease(self._leases, run_id, holder)
         return lease
 
+    def driver_of(self, run_id: str) -> str | None:
+        held = self._leases.get(check_run_id(run_id))
+        return None if held is None else held.holder
+
     def find(
         self,
         *,

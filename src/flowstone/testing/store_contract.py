@@ -225,6 +225,13 @@ class StoreContract:
         open_store().append(RUN, 2, [end], RunSummary())
         assert store.outcome(RUN, "a:0", 0, HASH) == Outcome(value="ok")
 
+    def test_who_drives_a_run_is_told_while_it_lasts(self, store: Store) -> None:
+        assert store.driver_of(RUN) is None
+        lease = store.lease(RUN, "me")
+        assert store.driver_of(RUN)
+        lease.release()
+        assert store.driver_of(RUN) is None
+
     def test_a_lease_is_held_until_it_is_released(self, store: Store, open_store: OpenStore) -> None:
         lease = store.lease(RUN, "first")
         with pytest.raises(LeaseHeld, match=RUN) as caught:

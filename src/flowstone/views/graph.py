@@ -130,18 +130,24 @@ def spec_kind(spec: AnySpec) -> str:
             assert_never(spec)
 
 
-def graph_svg(plan: Plan, statuses: Mapping[str, str], href: Callable[[str], str] | None = None) -> str:
-    """The graph as an inline SVG; `statuses` name the classes of the boxes, `href` their links."""
+def graph_svg(
+    plan: Plan, statuses: Mapping[str, str], href: Callable[[str], str] | None = None, style: str = ""
+) -> str:
+    """The graph as an SVG; `statuses` name the classes of the boxes, `href` their links, `style` is CSS.
+
+    Inside a page that has styles of its own, `style` is left out.
+    """
     laid = graph(plan)
     places = {node.step: _place(node) for node in laid.nodes}
     width = 2 * MARGIN + max(1, laid.layers) * (WIDTH + GAP_X) - GAP_X
     height = 2 * MARGIN + max(1, laid.height) * (HEIGHT + GAP_Y) - GAP_Y
     parts = [
-        f'<svg class="graph" role="img" aria-label="Graph of the steps" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="graph" role="img" aria-label="Graph of the steps" '
+        f'width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
     ]
+    parts += [f"<style>{style}</style>"] if style else []
     parts += [_edge_svg(edge, places) for edge in laid.edges]
-    parts += [_node_svg(node, places[node.step], statuses.get(node.step, "pending"), href) for node in laid.nodes]
+    parts += [_node_svg(node, places[node.step], statuses.get(node.step), href) for node in laid.nodes]
     parts.append("</svg>")
     return "".join(parts)
 
@@ -217,11 +223,12 @@ def _edge_svg(edge: Edge, places: Mapping[str, tuple[int, int]]) -> str:
     return f'<path class="{kind}" d="M{x1} {y1}C{x1 + bend} {y1} {x2 - bend} {y2} {x2} {y2}"/>'
 
 
-def _node_svg(node: Node, place: tuple[int, int], status: str, href: Callable[[str], str] | None) -> str:
+def _node_svg(node: Node, place: tuple[int, int], status: str | None, href: Callable[[str], str] | None) -> str:
     x, y = place
     name = node.step if len(node.step) <= 22 else node.step[:21] + "…"
+    state = "" if status is None else f" s-{escape(status)}"
     body = (
-        f'<g class="node s-{escape(status)}"><title>{escape(node.step)}: {escape(status)}</title>'
+        f'<g class="node{state}"><title>{escape(node.step)}: {escape(status or node.kind)}</title>'
         f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="7"/>'
         f'<text x="{x + 12}" y="{y + 20}">{escape(name)}</text>'
         f'<text class="kind" x="{x + 12}" y="{y + 36}">{escape(node.kind)}</text></g>'

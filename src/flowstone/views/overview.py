@@ -51,8 +51,8 @@ class UnitRow(msgspec.Struct, frozen=True):
     exit_code: int | None = None
 
 
-def document(row: RunRow, state: State, now: int, *, units: bool = False) -> dict[str, Any]:
-    """The run as a JSON object; with `units` each unit has an entry in its step."""
+def document(row: RunRow, state: State, now: int, *, units: bool = False, driver: str | None = None) -> dict[str, Any]:
+    """The run as a JSON object; with `units` each unit has an entry in its step. `driver` drives it now."""
     record = row.record
     return {
         "run": record.id,
@@ -61,6 +61,7 @@ def document(row: RunRow, state: State, now: int, *, units: bool = False) -> dic
         "language": record.dialect,
         "status": state.status.value,
         "interrupted": state.interrupted,
+        "driver": driver,
         "currentStep": None if state.status is RunStatus.SUCCEEDED else state.current_step,
         "createdAt": iso_time(record.created_at),
         "updatedAt": iso_time(state.updated_at or record.created_at),
@@ -92,11 +93,20 @@ def run_entry(row: RunRow) -> dict[str, Any]:
 
 
 def text_lines(
-    row: RunRow, state: State, now: int, word: Callable[[str], str] = str, *, units: bool = False
+    row: RunRow,
+    state: State,
+    now: int,
+    word: Callable[[str], str] = str,
+    *,
+    units: bool = False,
+    driver: str | None = None,
 ) -> list[str]:
-    """The run in lines of text; `word` gives a language's own word for a status."""
+    """The run in lines of text; `word` gives a language's own word for a status, `driver` drives it now."""
     record = row.record
-    lines = [f"{one_line(record.title or record.ref)}: {headline(state)}", f"  run   {record.id}"]
+    lines = [
+        f"{one_line(record.title or record.ref)}: {headline(state)}{_driven(state, driver)}",
+        f"  run   {record.id}",
+    ]
     lines.append(f"  file  {one_line(record.source_path or record.ref)}")
     if (duration := duration_of(state, now)) is not None:
         lines.append(f"  took  {spell_ms(duration)}" if not state.active else f"  age   {spell_ms(duration)}")
@@ -111,6 +121,13 @@ def text_lines(
     if state.error and not any(step.error == state.error for step in state.order):
         lines += [f"error: {line}" for line in plain_text(state.error).splitlines()]
     return lines
+
+
+def _driven(state: State, driver: str | None) -> str:
+    """Whether anyone drives an active run: one without a driver waits for a resume."""
+    if not state.active:
+        return ""
+    return f", driven by {driver}" if driver is not None else ", not driven now (flowstone resume goes on)"
 
 
 def headline(state: State) -> str:

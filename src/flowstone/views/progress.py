@@ -12,6 +12,7 @@ import msgspec
 from flowstone.run.events import AttemptEnded, AttemptStarted, Event, RunInterrupted, Status, StepClosed, StepOpened
 from flowstone.run.state import State, StepState
 from flowstone.values import Json, canonical_json
+from flowstone.views.text import short_unit
 
 Word = Callable[[str], str]
 """A language's word for a core status (`Dialect.word`)."""
@@ -89,16 +90,6 @@ def run_took_ms(state: State) -> int:
     """How long a run has taken, up to its last event."""
     end = state.updated_at if state.closed_at is None else state.closed_at
     return 0 if state.started_at is None else end - state.started_at
-
-
-def short_unit(unit: str) -> str:
-    """A unit's id for a line of progress: of the digest of its item the first characters, as of a commit."""
-    head, mark, digest = unit.partition(".unit:")
-    digest, twin, number = digest.partition("#")
-    return f"{head}{mark}{digest[:DIGEST_CHARS]}{twin}{number}"
-
-
-DIGEST_CHARS = 12
 
 
 def units_text(step: StepState) -> str:

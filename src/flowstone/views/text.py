@@ -59,6 +59,17 @@ def tail(text: str, limit: int) -> Tail:
     return Tail(kept[line + 1 :], len(text))
 
 
+DIGEST_CHARS = 12
+"""Characters of a digest that a line of progress shows, as of a commit."""
+
+
+def short_unit(unit: str) -> str:
+    """A unit's id with its digest shortened, as progress shows it; `why` takes it like the whole one."""
+    step, colon, digest = unit.rpartition(":")
+    number = digest.partition("#")
+    return f"{step}:{number[0][:DIGEST_CHARS]}{number[1]}{number[2]}" if colon and len(number[0]) == 64 else unit
+
+
 def spell_ms(duration: int | None) -> str:
     """A duration for people: `340ms`, `1.2s`, `3m05s`, `2h04m`."""
     if duration is None:

@@ -1,5 +1,7 @@
 """The grammar of env files."""
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -100,3 +102,12 @@ def test_any_text_is_read_or_refused(text):
     except SourceError as error:
         result = {"refused": str(error)}
     assert all(isinstance(value, str) for value in result.values())
+
+
+def test_a_long_quoted_value_takes_little_memory():
+    tracemalloc.start()
+    try:
+        assert parse_dotenv(b'A="' + b"x" * 1_000_000 + b'\\n"', "env")["A"].endswith("x\n")
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()

@@ -181,6 +181,11 @@ def test_only_what_is_read_is_passed_in():
     steps = {"a": {"status": "succeeded", "stdout": "\0"}, "b": {"status": "\0"}}
     assert value("steps.a.status", steps=steps) == "succeeded"
     assert value("inputs.x", inputs={"x": 1, "secret": "\0"}) == 1
+    output = {"status": 200, "body": "\0", "json": {"id": 7, "huge": 2**70, "list": [2**70]}}
+    assert value("output.status + output.json.id", output=output) == 207
+    assert value("has(output.json) && has(output.json.id) && !has(output.json.none)", output=output) is True
+    assert "64 bits" in error("output.json.list[0]", output=output)
+    assert "NUL" in error("size(output)", output=output)
 
 
 def test_integers_beyond_64_bits():

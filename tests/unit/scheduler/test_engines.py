@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from flowstone.plan.model import Backoff, Retry, Unit
@@ -61,7 +63,7 @@ def waits(*outcomes, jitter=0.0, repeat=BACKOFF):
     bench.clock.jitter_value = jitter
     bench.drive()
     starts = [event.at for event in bench.recorded if type(event).__name__ == "AttemptStarted"]
-    return [later - earlier for earlier, later in zip(starts, starts[1:], strict=False)]
+    return [later - earlier for earlier, later in pairwise(starts)]
 
 
 def test_a_rate_limit_is_waited_out_longer_each_time():

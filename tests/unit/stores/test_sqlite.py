@@ -184,3 +184,20 @@ def test_a_folder_name_that_is_no_text_is_refused_in_words(store):
 
 def test_the_file_says_whose_it_is(store):
     assert store._database.rows("PRAGMA application_id") == [(APPLICATION_ID,)]
+
+
+def test_a_log_with_room_in_it_reads_as_one_without(store, path, tmp_path):
+    """Many commits get a log that is longer than what is in it, also for whoever finds it after a crash."""
+    seq = 0
+    for number in range(12):
+        seq = store.append(RUN, seq, [StepOpened(f"s{number}", number)], RunSummary())
+    assert os.path.getsize(f"{path}-wal") > 4_000_000
+    found = tmp_path / "found"
+    found.mkdir()
+    for name in ("state.db", "state.db-wal"):
+        (found / name).write_bytes((tmp_path / "data" / name).read_bytes())
+    after_a_crash = SqliteStore.open(str(found / "state.db"))
+    assert [entry.seq for entry in after_a_crash.read(RUN)] == list(range(1, 13))
+    assert after_a_crash.append(RUN, seq, [StepOpened("s", 13)], RunSummary()) == 13
+    after_a_crash.close()
+    assert store.append(RUN, seq, [StepOpened("s", 13)], RunSummary()) == 13

@@ -46,7 +46,8 @@ def test_lines_tell_maps_routes_and_gates():
 
 
 def test_the_picture_shows_status_and_escapes():
-    svg = graph_svg(dag(solo("a"), solo("b", needs=("a",))), {"a": "failed"}, lambda step: f"#s<{step}")
+    plan = dag(solo("a"), solo("b", needs=("a",)))
+    svg = graph_svg(plan, {"a": "failed", "b": "pending"}, lambda step: f"#s<{step}")
     assert "s-failed" in svg
     assert "s-pending" in svg
     assert 'href="#s&lt;a"' in svg

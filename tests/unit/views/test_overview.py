@@ -95,9 +95,9 @@ def test_lines_use_the_languages_word_and_say_why_skipped():
 
 def test_interrupted_and_not_started():
     plan = spine(solo("a"))
-    assert lines(plan, [])[0] == "Flow: active, not started"
+    assert lines(plan, [])[0] == "Flow: active, not started, not driven now (flowstone resume goes on)"
     stopped = lines(plan, [driver(), RunInterrupted(T0 + 9, "signal:SIGINT")])
-    assert stopped[0] == "Flow: active, interrupted (signal:SIGINT)"
+    assert stopped[0] == "Flow: active, interrupted (signal:SIGINT), not driven now (flowstone resume goes on)"
 
 
 def test_a_large_output_is_named_by_its_digest():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flowstone.views.progress import short_unit
+from flowstone.views.text import short_unit
 
 
 @pytest.mark.parametrize(

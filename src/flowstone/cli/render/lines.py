@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from flowstone.cli.render.terminal import BOLD, DIM, GREEN, RED, YELLOW, Terminal, neutral, one_line, say
 from flowstone.errors import FlowstoneError
+from flowstone.values import clip
 from flowstone.views.progress import (
     StepLine,
     Word,
@@ -18,10 +19,10 @@ from flowstone.views.progress import (
     orun_progress,
     plain_progress,
     run_took_ms,
-    short_unit,
     shown,
     step_line,
 )
+from flowstone.views.text import short_unit
 
 if TYPE_CHECKING:
     from flowstone.run.events import Event
@@ -83,7 +84,7 @@ class PlainLines:
         self._writer.put(line for event in events for line in plain_progress(state, event, self._word, self._told))
 
     def line(self, step: str, unit: str, text: str) -> None:
-        self._writer.put([f"{short_unit(unit)} │ {text}"])
+        self._writer.add(f"{short_unit(unit)} │ {clip(text, LINE_CHARS)}")
 
     def warned(self, text: str) -> None:
         self._writer.put([f"warning: {text}"])

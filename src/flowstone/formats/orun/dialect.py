@@ -10,7 +10,6 @@ from flowstone.errors import InputError
 from flowstone.formats.orun import grammar
 from flowstone.formats.orun.inputs import resolve_inputs
 from flowstone.plan.model import Plan
-from flowstone.plan.units import HttpSpec
 from flowstone.ports.dialect import Given, Resolved
 from flowstone.run.events import ENDED, DriverStarted, Event, RunClosed, RunStatus, Status, StepClosed
 from flowstone.run.outcome import Outcome
@@ -47,14 +46,8 @@ class OrunDialect:
     def connections(self, plan: Plan, given: Given) -> dict[str, Any]:
         types = {connection.name: connection.type for connection in plan.connections}
         complaints = [text for name, fields in given.connections.items() for text in _grant(name, fields, types)]
-        for step in plan.steps:
-            spec = step.unit.spec if step.unit is not None else None
-            wanted = spec.connection if isinstance(spec, HttpSpec) else None
-            if wanted is not None and wanted not in given.connections:
-                field = CONNECTION_FIELDS[types[wanted]][0]
-                complaints.append(
-                    f'step {step.id}: connection "{wanted}" was not granted (--connection {wanted}.{field}=...)'
-                )
+        for place, names in _users(plan):
+            complaints += [_missing(place, name, types[name]) for name in names if name not in given.connections]
         if complaints:
             raise InputError("\n".join(complaints))
         return {name: dict(fields) for name, fields in given.connections.items()}
@@ -128,6 +121,19 @@ def _forms(value: Json) -> Iterator[str]:
                 yield from _forms(item)
         case _:
             yield canonical_json(value)
+
+
+def _users(plan: Plan) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What uses connections, as errors name it, with the names of those."""
+    for step in plan.steps:
+        yield f"step {step.id}", step.connections
+    for output in plan.outputs:
+        yield f"outputs.{output.name}", output.connections
+
+
+def _missing(place: str, name: str, kind: str) -> str:
+    field = CONNECTION_FIELDS[kind][0]
+    return f'{place}: connection "{name}" was not granted (--connection {name}.{field}=...)'
 
 
 def _grant(name: str, fields: Mapping[str, str], types: Mapping[str, str]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from flowstone.expr.templates import OPEN, parse_template
 from flowstone.formats.orun import document as orun
 from flowstone.formats.orun import grammar
 from flowstone.formats.orun.check_inputs import declared_value
+from flowstone.formats.orun.grants import connections_of_output, connections_of_step
 from flowstone.plan.model import (
     Connection,
     Join,
@@ -76,7 +77,7 @@ def lower(document: orun.Document, source: SourceFile, children: tuple[SourceFil
         dialect="orun",
         name=document.name,
         title=document.name,
-        steps=tuple(_step(step) for step in document.steps),
+        steps=tuple(_step(step, document) for step in document.steps),
         params=tuple(_param(declared) for declared in document.inputs),
         declares_params=True,
         connections=tuple(
@@ -84,7 +85,9 @@ def lower(document: orun.Document, source: SourceFile, children: tuple[SourceFil
             for declared in document.connections
             if declared.type is not None
         ),
-        outputs=tuple(_output(output, EVERYWHERE) for output in document.outputs),
+        outputs=tuple(
+            _output(output, EVERYWHERE, connections_of_output(output, document)) for output in document.outputs
+        ),
         policies=POLICIES,
         limits=Limits(run_width=document.max_parallel, default_run_width=MAX_PARALLEL, host_capped=False),
         source=source,
@@ -92,7 +95,7 @@ def lower(document: orun.Document, source: SourceFile, children: tuple[SourceFil
     )
 
 
-def _step(step: orun.Step) -> Step:
+def _step(step: orun.Step, document: orun.Document) -> Step:
     timeout = grammar.DEFAULT_TIMEOUT_MS if step.timeout is None else _milliseconds(step.timeout)
     return Step(
         id=step.name,
@@ -104,6 +107,7 @@ def _step(step: orun.Step) -> Step:
         outputs=tuple(_output(output, STEP_OUTPUTS) for output in step.outputs),
         tolerated=step.continue_on_error,
         place=step.place,
+        connections=connections_of_step(step, document),
     )
 
 
@@ -186,8 +190,8 @@ def _param(declared: orun.Input) -> Param:
     )
 
 
-def _output(output: orun.Named, environment: CelEnvironment) -> Output:
-    return Output(output.name, _cel(output.text, environment))
+def _output(output: orun.Named, environment: CelEnvironment, connections: tuple[str, ...] = ()) -> Output:
+    return Output(output.name, _cel(output.text, environment), connections=connections)
 
 
 def _record(step: orun.Step) -> Expression:

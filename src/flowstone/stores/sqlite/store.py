@@ -13,7 +13,7 @@ from flowstone.run.record import RunRecord, RunRow, RunSummary
 from flowstone.stores import codec
 from flowstone.stores.blobs import BlobFolder
 from flowstone.stores.files import check_run_id
-from flowstone.stores.lease import FileLease, take_lease
+from flowstone.stores.lease import FileLease, living_holder, take_lease
 from flowstone.stores.lookup import conflict, pick_id, unknown_run
 from flowstone.stores.sqlite.connection import BUSY_MS, Database
 
@@ -109,6 +109,9 @@ class SqliteStore:
     def lease(self, run_id: str, holder: str, wait_ms: int = 0) -> FileLease:
         self._database.check_writable()
         return take_lease(self._locks, run_id, holder, wait_ms)
+
+    def driver_of(self, run_id: str) -> str | None:
+        return living_holder(self._locks, run_id)
 
     def find(
         self,

@@ -86,12 +86,12 @@ def test_a_cut_text_counts_only_as_a_whole():
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(st.characters(exclude_categories=["Cs"])),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("ab<{[`\"\n"), inner, max_size=4),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text('ab<{[`"\n'), inner, max_size=4),
     max_leaves=12,
 )
 
 
-@given(st.dictionaries(st.text("abc{}[]`\"\n"), VALUES), st.sampled_from(["", "Well, here it is:\n", "```json\n"]))
+@given(st.dictionaries(st.text('abc{}[]`"\n'), VALUES), st.sampled_from(["", "Well, here it is:\n", "```json\n"]))
 def test_an_object_comes_back_whole_or_not_at_all(value, before):
     after = "\n```" if before.startswith("```") else ""
     assert found(f"{before}{json.dumps(value, ensure_ascii=False)}{after}") == value

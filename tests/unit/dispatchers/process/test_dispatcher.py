@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from flowstone.errors import NotFound
+from flowstone.dispatchers.process.dispatcher import ProcessDispatcher
+from flowstone.errors import DispatchSetupError, NotFound
 from flowstone.plan.units import CaptureRule, CwdRule, EnvironmentRule, EnvRef, LiteralEnv, PassEnv
 from flowstone.ports.dispatcher import Workspace
-from flowstone.run.outcome import Reason
+from flowstone.run.outcome import Outcome, Reason
 from tests.unit.dispatchers.process.conftest import STEP, Bench, gone, lives
 
 OBJECT = {"type": "object"}
@@ -424,3 +427,77 @@ def test_errno_texts_exist_for_what_the_guard_tells() -> None:
     from flowstone.dispatchers.process.diagnostics import not_started
 
     assert "cannot be started" in not_started(errno.ENOMEM, "program", "x", "/")
+
+
+class TestWithoutATask:
+    def test_each_attempt_is_told_of_once(self, bench: Bench) -> None:
+        told: list[object] = []
+
+        async def begin(dispatcher: ProcessDispatcher) -> None:
+            for word in ("one", "two"):
+                dispatcher.begin(bench.dispatch("printf", word), told.append)
+            assert told == []
+            dispatcher.push()
+            await until(lambda: len(told) == 2)
+
+        bench.using(begin)
+        assert {outcome.value for outcome in told if isinstance(outcome, Outcome)} == {"one", "two"}
+
+    def test_one_that_cannot_start_is_told_of_afterwards(self, bench: Bench) -> None:
+        told: list[object] = []
+
+        async def begin(dispatcher: ProcessDispatcher) -> None:
+            dispatcher.begin(bench.dispatch("a\0b"), told.append)
+            assert told == []
+            await until(lambda: bool(told))
+
+        bench.using(begin)
+        assert isinstance(told[0], Outcome)
+        assert told[0].reason is Reason.SPAWN_FAILED
+
+    def test_ending_one_early_leaves_nothing_of_it(self, bench: Bench) -> None:
+        told: list[object] = []
+
+        async def begin(dispatcher: ProcessDispatcher) -> None:
+            end = dispatcher.begin(bench.dispatch("sh", "-c", "echo $$ > pids; sleep 60"), told.append)
+            await until(lambda: (bench.folder / "pids").exists() and bool(bench.pids()))
+            end()
+            end()
+            await until(lambda: bool(told))
+
+        bench.using(begin)
+        assert isinstance(told[0], Outcome)
+        assert told[0].reason is Reason.ABORTED
+        assert gone(bench.pids())
+
+    def test_after_the_end_it_is_told_that_nothing_can_start(self, bench: Bench) -> None:
+        told: list[object] = []
+
+        async def begin(dispatcher: ProcessDispatcher) -> None:
+            await dispatcher.close()
+            dispatcher.begin(bench.dispatch("true"), told.append)
+            await until(lambda: bool(told))
+
+        bench.using(begin)
+        assert isinstance(told[0], DispatchSetupError)
+
+
+def test_a_large_variable_reaches_every_command_as_it_is_then(bench: Bench) -> None:
+    texts = ["a" * 5_000, "a" * 5_000, "b" * 5_000, "short", "b" * 5_000]
+
+    async def several(dispatcher: ProcessDispatcher) -> list[Outcome]:
+        spec = {"environment": AKM}
+        return [
+            await dispatcher.perform(
+                bench.dispatch("sh", "-c", 'printf %s "$AKM_PARAMS"', spec=spec, context=(("AKM_PARAMS", text),))
+            )
+            for text in texts
+        ]
+
+    assert [outcome.value for outcome in bench.using(several)] == texts
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():
+            await asyncio.sleep(0.005)
