@@ -256,7 +256,6 @@ class RunWorkshop:
 
 MAKERS: dict[str, Callable[[RunWorkshop, Lease, Observer], Dispatcher]] = {
     "ExecSpec": RunWorkshop._commands,
-    "LlmSpec": RunWorkshop._questions,
     "SleepSpec": RunWorkshop._sleeps,
     "HttpSpec": RunWorkshop._requests,
     "ScriptSpec": RunWorkshop._scripts,

@@ -8,9 +8,10 @@ from flowstone.expr.refs import Unresolved
 from flowstone.plan.bounds import UNITS
 from flowstone.plan.model import FanOut, Join, OnFailure, Route, Single
 from flowstone.run.events import ENDED, Status, StepClosed, StepOpened
+from flowstone.run.identity import Opening
 from flowstone.run.outcome import Reason
 from flowstone.run.state import StepState
-from flowstone.scheduler.bindings import Opening, evaluate_condition, resolve, value_type
+from flowstone.scheduler.bindings import evaluate_condition, resolve, value_type
 from flowstone.scheduler.closing import close_step, fail_step
 from flowstone.scheduler.commands import Turn
 from flowstone.scheduler.settle import settle_route

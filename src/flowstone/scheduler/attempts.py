@@ -14,7 +14,7 @@ from flowstone.run.events import AttemptEnded, AttemptStarted, Status
 from flowstone.run.fold import close_unit, set_retry
 from flowstone.run.outcome import Outcome, Reason, failed
 from flowstone.run.state import Attempt, State, StepState, UnitState
-from flowstone.scheduler.bindings import evaluate_until, identify, prepare, seal_outputs, value_type
+from flowstone.scheduler.bindings import evaluate_until, identity_of, prepare, seal_outputs, value_type
 from flowstone.scheduler.capacity import free_in_step, starved
 from flowstone.scheduler.commands import Turn
 
@@ -68,7 +68,7 @@ def _reuse(turn: Turn, step: StepState, index: int) -> bool:
     """Close a unit that succeeded before with the same input hash."""
     if not step.attempts or not turn.state.plan.policies.reuse_units:
         return False
-    identity = identify(turn, step, index)
+    identity = identity_of(turn, step, index)
     number = 0
     while (attempt := step.attempts.get((identity.unit, number))) is not None:
         if attempt.outcome is not None and attempt.outcome.ok and attempt.hash == identity.hash:
@@ -99,7 +99,7 @@ def _start(turn: Turn, step: StepState, unit: UnitState) -> None:
     else:
         number = 0
         step.next_index = max(step.next_index, unit.index + 1)
-    identity = identify(turn, step, unit.index)
+    identity = identity_of(turn, step, unit.index)
     turn.record(AttemptStarted(step.id, identity.unit, turn.now, identity.hash, number, unit.index))
     try:
         prepared = prepare(turn, step, unit, identity, number)
@@ -108,7 +108,7 @@ def _start(turn: Turn, step: StepState, unit: UnitState) -> None:
         turn.record(AttemptEnded(step.id, identity.unit, turn.now, outcome, number, unit.index))
         judge_ended(turn, step)
         return
-    turn.decision.hand_out(prepared.dispatch)
+    turn.decision.hand_out(prepared)
 
 
 def _judge(turn: Turn, step: StepState, unit: UnitState, attempt: Attempt) -> None:
