@@ -13,7 +13,7 @@ from flowstone.ports.catalog import EngineConfig
 def freeze_gate(step: Step, engines: Engines, config: EngineConfig) -> Gate | None:
     """The gate with its judge; ConfigError where a rubric has none (akm facts 9.1, 9.2)."""
     gate = step.gate
-    if gate is None or not gate.rubric:
+    if gate is None or not gate.rubric or gate.judge is not None:
         return gate
     judge = config.judge_engine
     if judge is None:
