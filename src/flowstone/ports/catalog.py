@@ -60,4 +60,4 @@ class EngineConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     setter: str = "set"
     key_names: tuple[str, ...] = ()
     schema_name: str = "response"
-    agent_variables: tuple[str, ...] = ("HOME", "PATH")
+    agent_variables: tuple[str, ...] = ()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import time
 
-import pytest
-
 from flowstone.plan.units import EnvRef
 from flowstone.redaction import MARK
 from flowstone.run.outcome import Reason
