@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from flowstone.config.environment import cores, variables
 from flowstone.config.paths import Paths, locate
-from flowstone.errors import FreezeError, UnknownRun
+from flowstone.errors import ConfigError, FreezeError, UnknownRun
 from flowstone.ports.dispatcher import Dispatch, Dispatcher, Workspace
 from flowstone.run.outcome import Outcome
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from flowstone.config.settings import Settings
     from flowstone.drivers.clock import SystemClock
     from flowstone.plan.model import Plan
-    from flowstone.plan.units import AnySpec
+    from flowstone.plan.units import AgentSpec, AnySpec
     from flowstone.ports.catalog import EngineConfig
     from flowstone.ports.observer import Observer
     from flowstone.ports.secrets import Secrets
@@ -253,6 +253,18 @@ class RunWorkshop:
 
         return LlmDispatcher(self._wiring.env, self._redactor)
 
+    def _agents(self, lease: Lease, observer: Observer) -> Dispatcher:
+        """Agents run as commands do, below the same guard."""
+        from flowstone.dispatchers.agent.dispatcher import AgentDispatcher
+        from flowstone.dispatchers.process.dispatcher import ProcessDispatcher
+        from flowstone.plan.units import ExecSpec
+
+        commands = self._made.get(ExecSpec)
+        if commands is None:
+            commands = self._made[ExecSpec] = self._commands(lease, observer)
+        assert isinstance(commands, ProcessDispatcher)
+        return AgentDispatcher(commands, self._wiring.env)
+
 
 MAKERS: dict[str, Callable[[RunWorkshop, Lease, Observer], Dispatcher]] = {
     "ExecSpec": RunWorkshop._commands,
@@ -260,6 +272,7 @@ MAKERS: dict[str, Callable[[RunWorkshop, Lease, Observer], Dispatcher]] = {
     "HttpSpec": RunWorkshop._requests,
     "ScriptSpec": RunWorkshop._scripts,
     "LlmSpec": RunWorkshop._models,
+    "AgentSpec": RunWorkshop._agents,
 }
 """What makes the dispatcher of each kind of unit, by the name of its type in `plan/units.py`."""
 
@@ -273,6 +286,31 @@ def require_dispatchers(plan: Plan) -> None:
     ]
     if found:
         raise FreezeError(f"steps of a kind that this version cannot run: {', '.join(found)}; nothing was started")
+    _require_harnesses(plan)
+
+
+def _require_harnesses(plan: Plan) -> None:
+    """ConfigError for a step whose engine, or whose judge, is an agent without a harness."""
+    from flowstone.plan.units import AgentSpec
+
+    for step in plan.steps:
+        specs = (step.unit.spec if step.unit else None, step.gate.judge if step.gate else None)
+        agents = [spec for spec in specs if isinstance(spec, AgentSpec)]
+        if agents:
+            from flowstone.dispatchers.agent.registry import HARNESSES
+
+            for spec in agents:
+                if spec.platform not in HARNESSES:
+                    raise _no_harness(step.id, spec, HARNESSES)
+
+
+def _no_harness(step: str, spec: AgentSpec, known: Iterable[str]) -> ConfigError:
+    return ConfigError(
+        f'Engine "{spec.engine}" of step "{step}" is an agent of the platform {spec.platform}, '
+        "which cannot be dispatched; nothing was started.",
+        hint=f"Configure an engine of another platform ({', '.join(known)}), for example: "
+        f"akm config set engines.{spec.engine}.platform opencode",
+    )
 
 
 class _Unavailable:

@@ -16,6 +16,7 @@ from flowstone.values import Json
 
 DEFAULT_MAP_WIDTH = 4
 KEY_NAMES = ("AKM_ENGINE_{}_API_KEY", "AKM_LLM_API_KEY")
+AGENT_VARIABLES = ("HOME", "PATH", "USER", "LANG", "LC_ALL", "TERM", "TMPDIR", "AKM_EVENT_SOURCE")
 """Where the key of an engine is looked up that names no variable itself (akm facts 22)."""
 
 
@@ -54,6 +55,7 @@ def load_settings(paths: Paths, cores: int) -> Settings:
             setter="akm config set",
             key_names=KEY_NAMES,
             schema_name="akm_response",
+            agent_variables=AGENT_VARIABLES,
             judge_engine=workflow.get("judgeEngine"),
             map_width=_clamped(workflow.get("defaultMapConcurrency"), DEFAULT_MAP_WIDTH),
             max_concurrency=_clamped(workflow.get("maxConcurrency"), host),

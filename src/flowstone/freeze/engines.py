@@ -143,6 +143,7 @@ class Engines:
             inference=dict(tuning) or None,
             fallback=fallback,
             concurrency=fallback.concurrency if fallback else None,
+            passed=self._config.agent_variables,
         )
 
     def _fallback(self, name: str, engine: Mapping[str, Any], tuning: Mapping[str, Any]) -> LlmSpec | None:

@@ -143,6 +143,7 @@ class LlmSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="llm"
 class AgentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="agent", omit_defaults=True):
     """One task for an agent program, its engine frozen in it; `platform` names the harness.
 
+    `passed` are the variables of the host that every agent program gets; its harness names more.
     `model` None leaves the choice to the program. `fallback` is the model engine of a platform that
     talks to one. `inference` is the tuning that was asked for, for harnesses that can pass it on.
     """
@@ -160,6 +161,7 @@ class AgentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ag
     fallback: LlmSpec | None = None
     concurrency: int | None = None
     judges: bool = False
+    passed: tuple[str, ...] = ()
 
 
 EngineSpec: TypeAlias = LlmSpec | AgentSpec

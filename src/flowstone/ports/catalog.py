@@ -45,7 +45,7 @@ class EngineConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     `opencode` tells whether the program is there to fall back to. `setter` is the command that sets
     a key of the configuration, for hints; `key_names` are the variables that an engine's key is
     looked up in when it names none (`{}` stands for the engine), `schema_name` names a schema to a
-    model's server.
+    model's server, `agent_variables` are what an agent program gets of the host's environment.
     """
 
     engines: Any = None
@@ -60,3 +60,4 @@ class EngineConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     setter: str = "set"
     key_names: tuple[str, ...] = ()
     schema_name: str = "response"
+    agent_variables: tuple[str, ...] = ()

@@ -16,7 +16,7 @@ from flowstone.dispatchers.process.guard_client import Guard
 from flowstone.dispatchers.process.lines import Lines
 from flowstone.dispatchers.process.result import Output, Performed, outcome_of, refused
 from flowstone.errors import DispatchSetupError
-from flowstone.plan.units import ExecSpec
+from flowstone.plan.units import EnvBinding, ExecSpec
 from flowstone.ports.dispatcher import Dispatch, OutputLine, Workspace
 from flowstone.redaction import Redactor
 from flowstone.run.outcome import Outcome, Reason
@@ -70,11 +70,33 @@ class ProcessDispatcher:
         started = self._start(dispatch)
         if isinstance(started, Outcome):
             return started
+        return outcome_of(await self._ended(started), started.redactor)
+
+    async def captured(self, dispatch: Dispatch, secrets: tuple[str, ...] = ()) -> tuple[Performed, Redactor]:
+        """Run one command for a dispatcher that reads its output itself; nothing is redacted in it yet.
+
+        The redactor knows `secrets` and those of the command's environment. Raises CannotStart, and
+        DispatchSetupError as `perform` does.
+        """
+        started = self._started(dispatch, secrets)
+        return await self._ended(started), started.redactor
+
+    def redactor_of(self, bindings: tuple[EnvBinding, ...], secrets: tuple[str, ...]) -> Redactor:
+        """One that knows `secrets` and the values that the bindings would bring to a command.
+
+        Raises CannotStart, redacted, where they cannot be read.
+        """
+        try:
+            return self._knowing(secrets + self._environments.secrets(bindings))
+        except CannotStart as error:
+            raise CannotStart(error.reason, self._knowing(secrets).text(error.text)) from error
+
+    async def _ended(self, started: Started) -> Performed:
         try:
             await started.attempt.settled()
         finally:
             self._settle(started)
-        return _outcome(started)
+        return _performed(started)
 
     def begin(self, dispatch: Dispatch, done: Callable[[Outcome | Exception], None]) -> Callable[[], None]:
         """As `perform`, without a task (see ports.dispatcher.Beginner)."""
@@ -90,7 +112,7 @@ class ProcessDispatcher:
         def finished() -> None:
             self._settle(started)
             try:
-                result: Outcome | Exception = _outcome(started)
+                result: Outcome | Exception = outcome_of(_performed(started), started.redactor)
             except Exception as error:
                 result = error
             done(result)
@@ -113,15 +135,22 @@ class ProcessDispatcher:
             self._guard = None
 
     def _start(self, dispatch: Dispatch) -> Started | Outcome:
-        """Ask the guard for a dispatch's command, or say why it cannot be started."""
+        """Ask the guard for a dispatch's command, or the outcome of one that cannot be started."""
+        try:
+            return self._started(dispatch, ())
+        except CannotStart as error:
+            return refused(dispatch, error.reason, error.text, self._redactor)
+
+    def _started(self, dispatch: Dispatch, secrets: tuple[str, ...]) -> Started:
+        """Ask the guard for a dispatch's command; CannotStart, redacted, says why it cannot be started."""
         if self._closed:
             raise DispatchSetupError("the process dispatcher is closed")
         spec = dispatch.spec
         assert isinstance(spec, ExecSpec)
-        redactor = self._redactor
+        redactor = self._knowing(secrets)
         try:
-            environment, secrets = self._environments.build(spec.environment, spec.env, dispatch.context)
-            redactor = self._knowing(secrets)
+            environment, bound = self._environments.build(spec.environment, spec.env, dispatch.context)
+            redactor = self._knowing(secrets + bound)
             command = Command(
                 argv=tuple(_argument(spec, index) for index in range(len(spec.argv))),
                 environment=environment,
@@ -130,7 +159,7 @@ class ProcessDispatcher:
             )
             return self._attempt(dispatch, spec, command, redactor)
         except CannotStart as error:
-            return refused(dispatch, error.reason, error.text, redactor)
+            raise CannotStart(error.reason, redactor.text(error.text)) from error
 
     def _attempt(self, dispatch: Dispatch, spec: ExecSpec, command: Command, redactor: Redactor) -> Started:
         capture = spec.capture
@@ -184,14 +213,13 @@ class ProcessDispatcher:
         return redactor
 
 
-def _outcome(started: Started) -> Outcome:
+def _performed(started: Started) -> Performed:
     attempt = started.attempt
     if attempt.ending.guard_lost and not started.guard.heard:
         raise DispatchSetupError("the guard process ended before it could start a command")
     stdout = Output(attempt.out.kept, attempt.out.total)
     stderr = Output(attempt.err.kept, attempt.err.total)
-    performed = Performed(started.dispatch, attempt.ending, started.cwd, stdout, stderr)
-    return outcome_of(performed, started.redactor)
+    return Performed(started.dispatch, attempt.ending, started.cwd, stdout, stderr)
 
 
 def _nothing() -> None:

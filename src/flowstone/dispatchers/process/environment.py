@@ -48,6 +48,10 @@ class Environments:
             environment.update(_context(rule, context))
         return environment, secrets
 
+    def secrets(self, bindings: tuple[EnvBinding, ...]) -> tuple[str, ...]:
+        """The secret values that the bindings bring, read anew. Raises CannotStart as `build` does."""
+        return self._bound(bindings)[1]
+
     def _base(self, names: tuple[str, ...], passed: tuple[str, ...]) -> dict[bytes, bytes]:
         shared = self._shared.get((names, passed))
         if shared is None:

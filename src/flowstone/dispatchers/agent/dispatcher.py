@@ -1,0 +1,156 @@
+"""Performs agent units and judges: a task for an agent program, run as a command, and its outcome.
+
+The program runs below the guard of the run's commands, so that its end, its time and its streams
+are theirs; what is asked and how the answer is judged are the rules of `dispatchers.answers`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import msgspec
+
+from flowstone.dispatchers.agent.harness import Harness, Task
+from flowstone.dispatchers.agent.registry import HARNESSES, harness_of
+from flowstone.dispatchers.agent.result import over_time, refused, reply_of
+from flowstone.dispatchers.answers.conversation import Conversation, Messages, Reply
+from flowstone.dispatchers.process.dispatcher import ProcessDispatcher
+from flowstone.dispatchers.process.failures import CannotStart
+from flowstone.plan.units import AgentSpec, CwdRule, EnvironmentRule, ExecSpec, LiteralEnv
+from flowstone.ports.dispatcher import Dispatch
+from flowstone.redaction import Redactor
+from flowstone.run.outcome import Outcome, Reason, failed
+
+
+class AgentDispatcher:
+    """Runs agent programs by way of `commands`, which the caller closes. `env` is the host's."""
+
+    def __init__(self, commands: ProcessDispatcher, env: Mapping[str, str]) -> None:
+        self._commands = commands
+        self._env = env
+
+    async def perform(self, dispatch: Dispatch) -> Outcome:
+        spec = dispatch.spec
+        assert isinstance(spec, AgentSpec)
+        harness = harness_of(spec.platform)
+        if harness is None:
+            known = ", ".join(HARNESSES)
+            text = (
+                f'engine "{spec.engine}": the platform {spec.platform} cannot be dispatched (those that can: {known})'
+            )
+            return failed(Reason.DISPATCH_ERROR, text, ran=False)
+        secrets = secrets_of(harness, self._env)
+        try:
+            redactor = self._commands.redactor_of(spec.env, secrets)
+        except CannotStart as error:
+            return refused(spec, error.reason, error.text)
+        call = _Call(dispatch, spec, harness, secrets, redactor, _deadline(dispatch.timeout_ms))
+
+        async def ask(messages: Messages) -> Reply | Outcome:
+            return await self._ask(call, messages)
+
+        return await Conversation(dispatch, ask, redactor).held()
+
+    async def close(self) -> None:
+        """Nothing is held here: the commands are the caller's."""
+
+    async def _ask(self, call: _Call, messages: Messages) -> Reply | Outcome:
+        left = call.milliseconds_left()
+        if left is not None and left <= 0:
+            return call.over_time(Outcome(Reason.TIMEOUT))
+        with _schema_file(call) as schema_file:
+            command = _command(call, task_of(call.dispatch, messages, schema_file), left, self._env)
+            try:
+                performed, redactor = await self._commands.captured(command, call.secrets)
+            except CannotStart as error:
+                return refused(call.spec, error.reason, error.text)
+        found = reply_of(performed, call.spec, call.harness, redactor)
+        if isinstance(found, Outcome) and found.reason is Reason.TIMEOUT:
+            return call.over_time(found)
+        return found
+
+
+class _Call(msgspec.Struct, frozen=True):
+    """What the exchanges of one attempt share; `deadline` is on the loop's clock."""
+
+    dispatch: Dispatch
+    spec: AgentSpec
+    harness: Harness
+    secrets: tuple[str, ...]
+    redactor: Redactor
+    deadline: float | None
+
+    def milliseconds_left(self) -> int | None:
+        if self.deadline is None:
+            return None
+        return round((self.deadline - asyncio.get_running_loop().time()) * 1000)
+
+    def over_time(self, outcome: Outcome) -> Outcome:
+        return over_time(self.spec, self.dispatch.timeout_ms or 0, outcome)
+
+
+def secrets_of(harness: Harness, env: Mapping[str, str]) -> tuple[str, ...]:
+    """The values that a program is passed and that must never be shown."""
+    return tuple(env[name] for name in harness.passed if name in env and name not in harness.plain)
+
+
+def task_of(dispatch: Dispatch, messages: Messages, schema_file: str | None = None) -> Task:
+    """The messages as a program takes them: one prompt, and the system text of a judge."""
+    spec = dispatch.spec
+    assert isinstance(spec, AgentSpec)
+    system = [text for role, text in messages if role == "system"]
+    return Task(
+        prompt="\n\n".join(text for role, text in messages if role != "system"),
+        system="\n\n".join(system) if system else None,
+        model=spec.model,
+        agent=spec.agent,
+        args=spec.args,
+        structured=dispatch.has_schema and not spec.judges,
+        schema_file=schema_file,
+    )
+
+
+def _command(call: _Call, task: Task, timeout_ms: int | None, env: Mapping[str, str]) -> Dispatch:
+    """The program as a command of the unit; in a worktree it works there, whatever its engine says."""
+    spec, harness = call.spec, call.harness
+    own_place = spec.workspace is None or call.dispatch.isolation != "none"
+    argv = (_home(spec.bin or harness.program, env), *harness.arguments(task))
+    command = ExecSpec(
+        argv=argv,
+        cwd=None if own_place else _home(spec.workspace or "", env),
+        cwd_rule=CwdRule.CONTAINED if own_place else CwdRule.RUN_FOLDER,
+        env=(*(LiteralEnv(name, value, secret=False) for name, value in harness.variables(task)), *spec.env),
+        environment=EnvironmentRule(base=tuple(dict.fromkeys((*spec.passed, *harness.passed)))),
+    )
+    return msgspec.structs.replace(
+        call.dispatch, spec=command, timeout_ms=timeout_ms, context=(), schema=None, has_schema=False, messages=()
+    )
+
+
+def _home(path: str, env: Mapping[str, str]) -> str:
+    """A path that begins with `~/`, in the home folder."""
+    return os.path.join(env["HOME"], path[2:]) if path.startswith("~/") and env.get("HOME") else path
+
+
+@contextmanager
+def _schema_file(call: _Call) -> Iterator[str | None]:
+    """A file with the schema for as long as the program runs, where the program takes one."""
+    dispatch = call.dispatch
+    if not (call.harness.takes_schema and dispatch.has_schema and not call.spec.judges):
+        yield None
+        return
+    from tempfile import NamedTemporaryFile
+
+    from flowstone.values import canonical_bytes
+
+    with NamedTemporaryFile(prefix="flowstone-schema-", suffix=".json") as file:
+        file.write(canonical_bytes(dispatch.schema))
+        file.flush()
+        yield file.name
+
+
+def _deadline(timeout_ms: int | None) -> float | None:
+    return None if timeout_ms is None else asyncio.get_running_loop().time() + timeout_ms / 1000
