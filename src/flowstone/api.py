@@ -29,6 +29,7 @@ from flowstone.errors import (
 )
 from flowstone.ports.catalog import EngineConfig
 from flowstone.ports.dialect import Dialect, Given, Resolved
+from flowstone.ports.observer import ChildObserver
 from flowstone.ports.secrets import SCHEME
 from flowstone.run.events import Event, RunStatus
 from flowstone.run.record import RunRecord, RunRow, RunSummary
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from flowstone.freeze.frozen import Frozen
     from flowstone.plan.model import Plan
     from flowstone.ports.observer import Observer
-    from flowstone.ports.projection import Projection
     from flowstone.ports.store import Store
     from flowstone.run.state import State
     from flowstone.source.file import SourceText
@@ -193,14 +193,15 @@ class Flowstone:
         from flowstone.drivers.drive import drive_run
         from flowstone.drivers.transitions import reopened
 
+        options = options or self.drive_options()
         store, full = self.wiring.store_of(run_id)
         watcher = _Chain(self, observer, on_event)
         return drive_run(
             store,
             full,
             self._plan_of,
-            lambda row, state: self._workshop(row, state, given or Given(), lines),
-            options or self.drive_options(),
+            lambda row, state: self._workshop(row, state, given or Given(), lines, options.run_width),
+            options,
             self.wiring.clock,
             watcher,
             reopen=reopened if reopen else None,
@@ -398,7 +399,7 @@ class Flowstone:
         rows = store.find(ref=ref, scope=self.wiring.scope.key, active_only=True, limit=1)
         return next((row.record.id for row in rows), None)
 
-    def _workshop(self, row: RunRow, state: State, given: Given, lines: bool) -> RunWorkshop:
+    def _workshop(self, row: RunRow, state: State, given: Given, lines: bool, run_width: int | None) -> RunWorkshop:
         from flowstone.run.record import RunRow as Row
 
         dialect = self.dialect(row.record.dialect)
@@ -410,9 +411,8 @@ class Flowstone:
         connections = dialect.connections(state.plan, given)
         secrets = [*resolved.secrets, *(v for fields in given.connections.values() for v in fields.values())]
         assert isinstance(row, Row)
-        for name in _shims(state.plan):
-            self.wiring.write_shim(row.record.id, row.record.dialect, name, self.wiring.program(name))
-        return RunWorkshop(self.wiring, row, resolved.params, connections, secrets, lines)
+        self.wiring.write_shims(row, state.plan)
+        return RunWorkshop(self.wiring, row, resolved.params, connections, secrets, lines, run_width)
 
     def _granted(self, given: Given) -> Given:
         """The same with the value of each secret that a granted field names; InputError if one is missing."""
@@ -455,21 +455,22 @@ class _Chain:
         self._flow = flow
         self._observer = observer
         self._on_event = on_event
-        self._asked = False
-        self._projection: Projection | None = None
+        self._dialect: Dialect | None = None
 
     def recorded(self, state: State, events: Sequence[Event]) -> None:
-        if not self._asked:
-            self._asked, self._projection = True, self._flow.dialect(state.plan.dialect).projection
-        projection = self._projection
-        if projection is not None:
-            for text in self._flow.wiring.publish(state, state.plan.dialect, list(projection.files(state, events))):
-                self.warned(text)
+        if self._dialect is None:
+            self._dialect = self._flow.dialect(state.plan.dialect)
+        for text in self._flow.wiring.project(self._dialect, state, events):
+            self.warned(text)
         if self._on_event is not None:
             for event in events:
                 self._on_event(event)
         if self._observer is not None:
             self._observer.recorded(state, events)
+
+    def nested(self, path: str, state: State, events: Sequence[Event]) -> None:
+        if isinstance(self._observer, ChildObserver):
+            self._observer.nested(path, state, events)
 
     @property
     def line(self) -> Callable[[str, str, str], None]:
@@ -527,15 +528,6 @@ def timeout_of(text: str) -> int | None:
         return parse_timeout(text)
     except DurationProblem as error:
         raise InputError(f"Invalid value for --timeout: {error}") from None
-
-
-def _shims(plan: Plan) -> list[str]:
-    """The programs that commands of a plan find in front of their PATH."""
-    from flowstone.plan.units import ExecSpec
-
-    specs = [step.unit.spec for step in plan.steps if step.unit is not None]
-    names = [spec.environment.shim for spec in specs if isinstance(spec, ExecSpec)]
-    return list(dict.fromkeys(name for name in names if name is not None))
 
 
 def _storable(frozen: Frozen, secrets: Sequence[str]) -> str:

@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from flowstone.drivers.clock import SystemClock
     from flowstone.plan.model import Plan
     from flowstone.plan.units import AnySpec
+    from flowstone.ports.dialect import Dialect, Resolved
     from flowstone.ports.observer import Observer
     from flowstone.ports.secrets import Secrets
     from flowstone.ports.store import Lease, Store
     from flowstone.redaction import Redactor
+    from flowstone.run.events import Event
     from flowstone.run.record import RunRow
     from flowstone.run.state import State
     from flowstone.stores.directory.store import DirectoryStore
@@ -120,12 +122,21 @@ class Wiring:
             provenance=row.record.provenance,
         )
 
-    def publish(self, state: State, dialect: str, files: Sequence[tuple[str, bytes]]) -> tuple[str, ...]:
-        """Write the documented files of a run; returns warnings."""
-        return self._directory_store(dialect).publish(state.run_id, files)
+    def project(self, dialect: Dialect, state: State, events: Sequence[Event]) -> tuple[str, ...]:
+        """Write the files of a run that its language documents and that changed; returns warnings."""
+        projection = dialect.projection
+        if projection is None:
+            return ()
+        return self._directory_store(dialect.name).publish(state.run_id, projection.files(state, events))
 
-    def write_shim(self, run_id: str, dialect: str, name: str, argv: Sequence[str]) -> None:
-        self._directory_store(dialect).write_shim(run_id, name, argv)
+    def write_shims(self, row: RunRow, plan: Plan) -> None:
+        """Write the programs that commands of a plan find in front of their PATH."""
+        from flowstone.plan.units import ExecSpec
+
+        specs = [step.unit.spec for step in plan.steps if step.unit is not None]
+        names = [spec.environment.shim for spec in specs if isinstance(spec, ExecSpec)]
+        for name in dict.fromkeys(name for name in names if name is not None):
+            self._directory_store(row.record.dialect).write_shim(row.record.id, name, self.program(name))
 
     def program(self, name: str) -> list[str]:
         """The words that start one of our own commands as this very program, from any folder."""
@@ -161,7 +172,10 @@ FOLDER_DIALECTS = frozenset({"orun"})
 
 
 class RunWorkshop:
-    """The dispatchers of one run's drive (the Workshop port of `flowstone.drivers.drive`)."""
+    """The dispatchers of one run's drive (the Workshop port of `flowstone.drivers.drive`).
+
+    `run_width` is how many units may run at a time where a nested workflow does not say.
+    """
 
     def __init__(
         self,
@@ -171,15 +185,18 @@ class RunWorkshop:
         connections: dict[str, Any],
         secrets: Sequence[str],
         lines: bool,
+        run_width: int | None = None,
     ) -> None:
         from flowstone.redaction import Redactor
 
         self.params = params
         self.connections = connections
-        self._wiring = wiring
-        self._row = row
+        self.wiring = wiring
+        self.row = row
         self._redactor: Redactor = Redactor(secrets)
+        self._secrets = tuple(secrets)
         self._lines = lines
+        self.run_width = run_width
         self._made: dict[type, Dispatcher] = {}
 
     def open(self, lease: Lease, observer: Observer) -> Callable[[AnySpec], Dispatcher]:
@@ -208,10 +225,10 @@ class RunWorkshop:
         from flowstone.dispatchers.process.dispatcher import ProcessDispatcher
 
         return ProcessDispatcher(
-            self._wiring.workspace(self._row),
-            self._wiring.env,
+            self.wiring.workspace(self.row),
+            self.wiring.env,
             self._redactor,
-            lambda ref: self._wiring.catalog.env_values(ref),  # noqa: PLW0108  (the catalog is made when a unit needs it)
+            lambda ref: self.wiring.catalog.env_values(ref),  # noqa: PLW0108  (the catalog is made when a unit needs it)
             observer.line if self._lines else None,
             lease.fd,
         )
@@ -229,7 +246,19 @@ class RunWorkshop:
     def _scripts(self, lease: Lease, observer: Observer) -> Dispatcher:
         from flowstone.dispatchers.script.dispatcher import ScriptDispatcher
 
-        return ScriptDispatcher(self._wiring.env, self._redactor)
+        return ScriptDispatcher(self.wiring.env, self._redactor)
+
+    def _children(self, lease: Lease, observer: Observer) -> Dispatcher:
+        from flowstone.dispatchers.child import ChildDispatcher
+        from flowstone.drivers.children import LocalChildRuns
+
+        return ChildDispatcher(LocalChildRuns(_ChildHost(self), observer))
+
+    def of_child(self, row: RunRow, plan: Plan, resolved: Resolved, connections: dict[str, Any]) -> RunWorkshop:
+        """The workshop of a nested run: the same wiring, and what is secret here is secret there."""
+        self.wiring.write_shims(row, plan)
+        secrets = (*self._secrets, *resolved.secrets)
+        return RunWorkshop(self.wiring, row, resolved.params, connections, secrets, self._lines, self.run_width)
 
 
 MAKERS: dict[str, Callable[[RunWorkshop, Lease, Observer], Dispatcher]] = {
@@ -237,6 +266,7 @@ MAKERS: dict[str, Callable[[RunWorkshop, Lease, Observer], Dispatcher]] = {
     "SleepSpec": RunWorkshop._sleeps,
     "HttpSpec": RunWorkshop._requests,
     "ScriptSpec": RunWorkshop._scripts,
+    "ChildSpec": RunWorkshop._children,
 }
 """What makes the dispatcher of each kind of unit, by the name of its type in `plan/units.py`."""
 
@@ -250,6 +280,31 @@ def require_dispatchers(plan: Plan) -> None:
     ]
     if found:
         raise FreezeError(f"steps of a kind that this version cannot run: {', '.join(found)}; nothing was started")
+
+
+class _ChildHost:
+    """What the runs of nested workflows need of their parent's workshop (drivers.children.Host)."""
+
+    def __init__(self, workshop: RunWorkshop) -> None:
+        from flowstone.formats.registry import dialect_of
+
+        self._workshop = workshop
+        self._wiring = workshop.wiring
+        self.parent = workshop.row
+        self.dialect: Dialect = dialect_of(self.parent.record.dialect)
+        self.store = self._wiring.store_for(self.dialect.name)
+        self.clock = self._wiring.clock
+        self.connections = workshop.connections
+        self.run_width = workshop.run_width
+
+    def redact(self, value: Any) -> Any:
+        return self._workshop.redact(value)
+
+    def workshop(self, row: RunRow, plan: Plan, resolved: Resolved, connections: dict[str, Any]) -> RunWorkshop:
+        return self._workshop.of_child(row, plan, resolved, connections)
+
+    def publish(self, state: State, events: Sequence[Event]) -> tuple[str, ...]:
+        return self._wiring.project(self.dialect, state, events)
 
 
 class _Unavailable:

@@ -19,7 +19,7 @@ from flowstone.plan.model import Plan
 from flowstone.plan.units import AnySpec
 from flowstone.ports.clock import Clock
 from flowstone.ports.dispatcher import Dispatcher
-from flowstone.ports.observer import Observer
+from flowstone.ports.observer import ChildObserver, Observer
 from flowstone.ports.store import Lease, Store
 from flowstone.run.events import DriverStarted, Event, RunReopened, RunStatus, Status, StepClosed
 from flowstone.run.record import RunRow
@@ -231,6 +231,10 @@ class _Watcher:
                     )
                 )
         self._observer.recorded(state, events)
+
+    def nested(self, path: str, state: State, events: Sequence[Event]) -> None:
+        if isinstance(self._observer, ChildObserver):
+            self._observer.nested(path, state, events)
 
     @property
     def line(self) -> Callable[[str, str, str], None]:

@@ -72,6 +72,11 @@ def _unit(step: Step, unit: Unit, config: EngineConfig) -> Unit:
             has_schema, schema = _taught_schema(step, unit)
             timeout = unit.timeout_ms if unit.timeout_set else EXEC_TIMEOUT_MS
             return msgspec.structs.replace(unit, timeout_ms=timeout, has_schema=has_schema, schema=schema)
+        case ChildSpec(plan=None):
+            raise FreezeError(
+                f'Step "{step.id}" nests {spec.ref}: only files can be nested.',
+                hint="Fetch the file, put it beside this workflow and name it by its path.",
+            )
         case SleepSpec() | HttpSpec() | ScriptSpec() | ChildSpec():
             return unit
         case PromptTarget():

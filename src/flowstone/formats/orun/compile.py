@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 from flowstone.diagnostics import Report
 from flowstone.formats.orun.check import check
-from flowstone.formats.orun.children import Family, at
+from flowstone.formats.orun.children import At, Family, at
+from flowstone.formats.orun.document import Document
 from flowstone.formats.orun.lower import lower
 from flowstone.formats.orun.parse import parse
 from flowstone.formats.orun.places import Places
 from flowstone.formats.registry import ORUN, Compiled
-from flowstone.plan.model import SourceFile
+from flowstone.plan.model import Plan, SourceFile
 from flowstone.source.file import SourceText
 
 
@@ -32,5 +33,27 @@ def compile_orun(path: str, source: SourceText, load: Callable[[str], SourceText
     family.check(at(path, source.path), document, report)
     if report.failed:
         return Compiled(None, report.sorted(), ORUN, digest)
-    plan = lower(document, SourceFile(path, source.digest, source.size), family.files)
+    file = SourceFile(path, source.digest, source.size)
+    plan = _Lowering(family).plan(at(path, source.path), document, file, family.files)
     return Compiled(plan, report.sorted(), ORUN, digest)
+
+
+class _Lowering:
+    """Lowers a file and, once each, the files that it nests: their plans are in its own."""
+
+    def __init__(self, family: Family) -> None:
+        self._family = family
+        self._plans: dict[tuple[str, str], Plan] = {}
+
+    def plan(self, file: At, document: Document, source: SourceFile, read: tuple[SourceFile, ...] = ()) -> Plan:
+        return lower(document, source, read, lambda ref: self._nested(file, ref))
+
+    def _nested(self, file: At, ref: str) -> Plan | None:
+        found = self._family.of(file, ref)
+        if found is None:
+            return None
+        target, child = found
+        assert child.document is not None
+        if target.key not in self._plans:
+            self._plans[target.key] = self.plan(target, child.document, child.file)
+        return self._plans[target.key]
