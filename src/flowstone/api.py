@@ -27,7 +27,6 @@ from flowstone.errors import (
     SourceError,
     UnknownRun,
 )
-from flowstone.ports.catalog import EngineConfig
 from flowstone.ports.dialect import Dialect, Given, Resolved
 from flowstone.ports.observer import ChildObserver
 from flowstone.ports.secrets import SCHEME
@@ -172,7 +171,8 @@ class Flowstone:
         _unchanged(workflow)
         store.create(record, RunSummary(updated_at=record.created_at, current_step=frozen.plan.steps[0].id))
         self._plans[record.id] = frozen.plan
-        return Started(record.id, resolved.warnings)
+        told = (*frozen.warnings, *(notice.message for notice in frozen.notices))
+        return Started(record.id, (*resolved.warnings, *told))
 
     def drive(
         self,
@@ -357,7 +357,7 @@ class Flowstone:
         from flowstone.freeze.frozen import freeze
 
         plan: Plan = workflow.compiled.plan
-        return freeze(plan, self.wiring.settings.engines if plan.limits.host_capped else EngineConfig())
+        return freeze(plan, self.wiring.engines(plan))
 
     def _record(self, workflow: Workflow, frozen: Frozen, dialect: Dialect, resolved: Resolved) -> RunRecord:
         from flowstone.config.environment import agent_identity
@@ -409,7 +409,8 @@ class Flowstone:
             resolved = dialect.resume(state.plan, given, row.record.params or {})
         given = self._granted(given)
         connections = dialect.connections(state.plan, given)
-        secrets = [*resolved.secrets, *(v for fields in given.connections.values() for v in fields.values())]
+        granted = (value for fields in given.connections.values() for value in fields.values())
+        secrets = [*resolved.secrets, *granted, *self._engine_keys(state.plan)]
         assert isinstance(row, Row)
         self.wiring.write_shims(row, state.plan)
         return RunWorkshop(self.wiring, row, resolved.params, connections, secrets, lines, run_width)
@@ -429,6 +430,17 @@ class Flowstone:
         if complaints:
             raise InputError("\n".join(complaints))
         return msgspec.structs.replace(given, connections=connections)
+
+    def _engine_keys(self, plan: Plan) -> Sequence[str]:
+        """The keys of the plan's engines, which are scrubbed from whatever a unit says."""
+        from flowstone.plan.checks.structure import engines_of
+
+        specs = list(engines_of(plan))
+        if not specs:
+            return ()
+        from flowstone.dispatchers.llm.credentials import keys_of
+
+        return keys_of(specs, self.wiring.env)
 
     def _transition(self, run_id: str, change: Callable[[State, int], Event | None]) -> RunView:
         from flowstone.drivers.journal import Journal, replay

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from flowstone.config.environment import cores, variables
 from flowstone.config.paths import Paths, locate
 from flowstone.errors import FreezeError, UnknownRun
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from flowstone.drivers.clock import SystemClock
     from flowstone.plan.model import Plan
     from flowstone.plan.units import AnySpec
+    from flowstone.ports.catalog import EngineConfig
     from flowstone.ports.dialect import Dialect, Resolved
     from flowstone.ports.observer import Observer
     from flowstone.ports.secrets import Secrets
@@ -63,6 +66,20 @@ class Wiring:
         from flowstone.assets.catalog import FileCatalog
 
         return FileCatalog(self.settings.bundles)
+
+    def engines(self, plan: Plan) -> EngineConfig:
+        """The configuration that freezing a plan reads; of languages without engines none of it."""
+        from flowstone.ports.catalog import EngineConfig
+
+        if not plan.limits.host_capped:
+            return EngineConfig()
+        from shutil import which
+
+        from flowstone.config.models import read_models
+
+        config = self.settings.engines
+        opencode = config.default_engine is None and which("opencode", path=self.env.get("PATH")) is not None
+        return replace(config, models=read_models(self.paths), opencode=opencode)
 
     @cached_property
     def secrets(self) -> Secrets:
@@ -260,6 +277,11 @@ class RunWorkshop:
         secrets = (*self._secrets, *resolved.secrets)
         return RunWorkshop(self.wiring, row, resolved.params, connections, secrets, self._lines, self.run_width)
 
+    def _models(self, lease: Lease, observer: Observer) -> Dispatcher:
+        from flowstone.dispatchers.llm.dispatcher import LlmDispatcher
+
+        return LlmDispatcher(self.wiring.env, self._redactor)
+
 
 MAKERS: dict[str, Callable[[RunWorkshop, Lease, Observer], Dispatcher]] = {
     "ExecSpec": RunWorkshop._commands,
@@ -267,6 +289,7 @@ MAKERS: dict[str, Callable[[RunWorkshop, Lease, Observer], Dispatcher]] = {
     "HttpSpec": RunWorkshop._requests,
     "ScriptSpec": RunWorkshop._scripts,
     "ChildSpec": RunWorkshop._children,
+    "LlmSpec": RunWorkshop._models,
 }
 """What makes the dispatcher of each kind of unit, by the name of its type in `plan/units.py`."""
 

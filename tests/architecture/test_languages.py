@@ -13,10 +13,6 @@ EXCEPTIONS = {
     "flowstone.dispatchers.process.result: [__akm_exec_output_truncated__]": (
         "the marker that the reference documents for output over the limit; the plan chooses whether it is used"
     ),
-    """flowstone.freeze.frozen: akm config set engines.<name> '{"kind": "llm", …}' and """
-    "akm config set defaults.engine <name>": "a hint: what to type, and the configuration has one editor",
-    "flowstone.freeze.frozen: akm config set workflow.judgeEngine <engine>": "the same hint for the judge",
-    "flowstone.freeze.frozen: akm config set engines.": "the same hint for an engine by its name",
 }
 """Module and text → why it may stand there."""
 

@@ -27,6 +27,11 @@ class Paths(msgspec.Struct, frozen=True):
         return os.path.join(self.config, "config.json")
 
     @property
+    def models_file(self) -> str:
+        """The user's model aliases, laid over the packaged ones."""
+        return os.path.join(self.config, "models.json")
+
+    @property
     def database(self) -> str:
         """Our own state database, apart from every file of an installed akm."""
         return os.path.join(self.data, "flowstone", "state.db")

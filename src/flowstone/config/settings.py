@@ -15,6 +15,8 @@ from flowstone.ports.catalog import EngineConfig
 from flowstone.values import Json
 
 DEFAULT_MAP_WIDTH = 4
+KEY_NAMES = ("AKM_ENGINE_{}_API_KEY", "AKM_LLM_API_KEY")
+"""Where the key of an engine is looked up that names no variable itself (akm facts 22)."""
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -48,6 +50,10 @@ def load_settings(paths: Paths, cores: int) -> Settings:
         engines=EngineConfig(
             engines=document.get("engines"),
             default_engine=defaults.get("engine"),
+            default_llm_engine=defaults.get("llmEngine"),
+            setter="akm config set",
+            key_names=KEY_NAMES,
+            schema_name="akm_response",
             judge_engine=workflow.get("judgeEngine"),
             map_width=_clamped(workflow.get("defaultMapConcurrency"), DEFAULT_MAP_WIDTH),
             max_concurrency=_clamped(workflow.get("maxConcurrency"), host),

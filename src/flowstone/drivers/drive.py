@@ -21,7 +21,7 @@ from flowstone.ports.clock import Clock
 from flowstone.ports.dispatcher import Dispatcher
 from flowstone.ports.observer import ChildObserver, Observer
 from flowstone.ports.store import Lease, Store
-from flowstone.run.events import DriverStarted, Event, RunReopened, RunStatus, Status, StepClosed
+from flowstone.run.events import DriverStarted, Event, RunReopened, RunStatus, Status, StepClosed, StepRejected
 from flowstone.run.record import RunRow
 from flowstone.run.state import State
 from flowstone.scheduler.commands import Facts
@@ -219,6 +219,10 @@ class _Watcher:
 
     def recorded(self, state: State, events: Sequence[Event]) -> None:
         for event in events:
+            if isinstance(event, StepRejected) and event.spent:
+                units = [a for a in state.steps[event.step].final_attempts() if a.index >= 0]
+                text = f'Step "{event.step}" was rejected: {event.feedback}'
+                self.executed.append(Executed(event.step, Status.FAILED, len(units), 0, text))
             if isinstance(event, StepClosed):
                 step = state.steps[event.step]
                 self.executed.append(

@@ -38,6 +38,8 @@ class Halt(StrEnum):
     """The drive finished as many steps as it was allowed to; the run is active."""
     REFUSED = "refused"
     """The run cannot complete: its outputs cannot be resolved."""
+    REJECTED = "rejected"
+    """A gate rejected a step and no execution is left; the run is active until a person resumes it."""
     INTERRUPTED = "interrupted"
     """A stop was asked for; the run is active and can be taken up again."""
 
@@ -104,6 +106,7 @@ class LocalDriver:
                 raise self._broken
             if self._cause is not None:
                 return await self._interrupt(events)
+            self._facts.jitter = self._clock.jitter()
             decision = decide(self._state, self._facts, self._clock.now_ms(), self._redact)
             events += decision.events
             self._start(decision.ahead)
@@ -115,7 +118,8 @@ class LocalDriver:
             if not self._state.active:
                 return DriveEnd(Halt.ENDED)
             if not self._running and decision.wake_at is None:
-                return DriveEnd(Halt.STEPS_SPENT)
+                spent = any(step.spent for step in self._state.order)
+                return DriveEnd(Halt.REJECTED if spent else Halt.STEPS_SPENT)
             await self._wait(decision.wake_at)
 
     def _commit(self, events: list[Event]) -> None:

@@ -16,7 +16,8 @@ def reopened(state: State, now: int) -> RunReopened | None:
     A completed run raises IllegalTransition.
     """
     if state.status is RunStatus.ACTIVE:
-        return None
+        spent = tuple(step.id for step in state.order if step.spent)
+        return RunReopened(now, spent) if spent else None
     if state.status is RunStatus.SUCCEEDED:
         raise IllegalTransition(
             f"Workflow run {state.run_id} is already completed and cannot be resumed.", code="RUN_COMPLETED"

@@ -10,16 +10,20 @@ from typing import assert_never
 
 import msgspec
 
-from flowstone.errors import ConfigError, FreezeError
+from flowstone.errors import FreezeError
+from flowstone.freeze.engines import Engines, Notice
+from flowstone.freeze.judge import freeze_gate
 from flowstone.plan.bounds import CONCURRENCY, EXEC_TIMEOUT_MS
 from flowstone.plan.codec import encode_plan, plan_hash
-from flowstone.plan.model import FanOut, Gate, Plan, Route, Single, Step, Unit
+from flowstone.plan.model import FanOut, Plan, Route, Single, Step, Unit
 from flowstone.plan.units import (
+    AgentSpec,
     AnySpec,
     AssetTarget,
     ChildSpec,
     ExecSpec,
     HttpSpec,
+    LlmSpec,
     PromptTarget,
     ScriptSpec,
     SleepSpec,
@@ -30,62 +34,67 @@ DEFAULT_WIDTH = 4
 
 
 class Frozen(msgspec.Struct, frozen=True):
-    """A plan that can be started: `text` is its canonical JSON and `hash` the SHA-256 of that."""
+    """A plan that can be started: `text` is its canonical JSON and `hash` the SHA-256 of that.
+
+    `notices` tell what was asked for and has no effect, `warnings` what was chosen by itself.
+    """
 
     plan: Plan
     text: str
     hash: str
+    notices: tuple[Notice, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 def freeze(plan: Plan, config: EngineConfig) -> Frozen:
     """Resolve all that is open in a plan; ConfigError and FreezeError name the step."""
-    steps = tuple(_step(step, config) for step in plan.steps)
+    engines = Engines(config, plan.defaults)
+    steps = tuple(_step(step, config, engines) for step in plan.steps)
     step_width = _clamp(config.max_concurrency or config.host_concurrency) if plan.policies.reuse_units else None
     limits = msgspec.structs.replace(plan.limits, step_width=step_width)
     read_set = plan.read_set or ((plan.source,) if plan.source else ())
     frozen = msgspec.structs.replace(plan, steps=steps, limits=limits, read_set=read_set)
     text = encode_plan(frozen)
-    return Frozen(frozen, text, plan_hash(text))
+    return Frozen(frozen, text, plan_hash(text), tuple(engines.notices), tuple(engines.warnings))
 
 
-def _step(step: Step, config: EngineConfig) -> Step:
-    _check_gate(step, step.gate, config)
+def _step(step: Step, config: EngineConfig, engines: Engines) -> Step:
+    step = msgspec.structs.replace(step, gate=freeze_gate(step, engines, config))
     action = step.action
     match action:
         case Route():
             return step
         case Single():
-            return msgspec.structs.replace(step, action=Single(_unit(step, action.unit, config)))
+            return msgspec.structs.replace(step, action=Single(_unit(step, action.unit, engines)))
         case FanOut():
             width = action.width or _clamp(config.map_width) or DEFAULT_WIDTH
-            fan_out = msgspec.structs.replace(action, unit=_unit(step, action.unit, config), width=width)
+            fan_out = msgspec.structs.replace(action, unit=_unit(step, action.unit, engines), width=width)
             return msgspec.structs.replace(step, action=fan_out)
         case _:
             assert_never(action)
 
 
-def _unit(step: Step, unit: Unit, config: EngineConfig) -> Unit:
+def _unit(step: Step, unit: Unit, engines: Engines) -> Unit:
     spec: AnySpec = unit.spec
     match spec:
         case ExecSpec():
             _check_isolation(step, unit)
-            has_schema, schema = _taught_schema(step, unit)
             timeout = unit.timeout_ms if unit.timeout_set else EXEC_TIMEOUT_MS
-            return msgspec.structs.replace(unit, timeout_ms=timeout, has_schema=has_schema, schema=schema)
+            return msgspec.structs.replace(_taught(step, unit), timeout_ms=timeout)
         case ChildSpec(plan=None):
             raise FreezeError(
                 f'Step "{step.id}" nests {spec.ref}: only files can be nested.',
                 hint="Fetch the file, put it beside this workflow and name it by its path.",
             )
-        case SleepSpec() | HttpSpec() | ScriptSpec() | ChildSpec():
+        case SleepSpec() | HttpSpec() | ScriptSpec() | ChildSpec() | LlmSpec() | AgentSpec():
             return unit
         case PromptTarget():
-            raise _no_engine(step, spec, config)
+            return engines.unit(step, _taught(step, unit), spec)
         case AssetTarget():
             raise FreezeError(
-                f'Step "{step.id}" uses {spec.ref}: this version of flowstone runs commands only.',
+                f'Step "{step.id}" uses {spec.ref}: this version of flowstone runs no stored assets.',
                 code="COMPOSITION_INVALID",
-                hint="Write the step as `run:` (YAML) or as `unit.exec` (Markdown).",
+                hint="Write the step as `run:` (YAML) or as `unit.exec` or prose (Markdown).",
             )
         case _:
             assert_never(spec)
@@ -101,44 +110,11 @@ def _check_isolation(step: Step, unit: Unit) -> None:
         )
 
 
-def _taught_schema(step: Step, unit: Unit) -> tuple[bool, object]:
-    """A schema on a solo step alone types its unit: stdout is then one JSON value (decision 1)."""
+def _taught(step: Step, unit: Unit) -> Unit:
+    """A schema on a solo step alone types its unit, which is then asked for JSON (decision 1)."""
     if not unit.has_schema and step.has_schema and isinstance(step.action, Single):
-        return True, step.schema
-    return unit.has_schema, unit.schema
-
-
-def _no_engine(step: Step, target: PromptTarget, config: EngineConfig) -> ConfigError:
-    name = target.engine or config.default_engine
-    engines = config.engines or {}
-    if name is None:
-        return ConfigError(
-            f'Step "{step.id}" needs an engine and none is configured.',
-            hint='akm config set engines.<name> \'{"kind": "llm", …}\' and akm config set defaults.engine <name>',
-        )
-    if name not in engines:
-        return ConfigError(
-            f'Engine "{name}" is not configured. Step "{step.id}" needs it.',
-            hint=f'akm config set engines.{name} \'{{"kind": "llm", "endpoint": "…", "model": "…"}}\'',
-        )
-    return ConfigError(
-        f'Step "{step.id}" asks engine "{name}": this version of flowstone dispatches commands only.',
-        hint="Give the step a command (unit.exec).",
-    )
-
-
-def _check_gate(step: Step, gate: Gate | None, config: EngineConfig) -> None:
-    if gate is None or not gate.rubric:
-        return
-    if config.judge_engine is None or config.judge_engine not in (config.engines or {}):
-        raise ConfigError(
-            f'Step "{step.id}" has a gate rubric and no judge is configured.',
-            hint="akm config set workflow.judgeEngine <engine>",
-        )
-    raise ConfigError(
-        f'Step "{step.id}" has a gate rubric: this version of flowstone asks no judge.',
-        hint="Check the result in a command, or remove the rubric.",
-    )
+        return msgspec.structs.replace(unit, has_schema=True, schema=step.schema)
+    return unit
 
 
 def _clamp(width: int | None) -> int | None:

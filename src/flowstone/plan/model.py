@@ -44,10 +44,20 @@ class Once(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="once"):
     """One attempt."""
 
 
+class Backoff(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How long a repetition waits after one of `reasons`: as long as the other side asked for, else
+    `base_ms` doubled each time, up to half of it more by chance, at most `cap_ms`."""
+
+    reasons: tuple[str, ...]
+    base_ms: int = 1_000
+    cap_ms: int = 60_000
+
+
 class Retry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="retry", omit_defaults=True):
     """Up to `extra` more attempts: for the listed `reasons` (None: any failure).
 
-    The delay in milliseconds is `base_ms`, doubled each time if `exponential`, at most `cap_ms`.
+    The delay in milliseconds is `base_ms`, doubled each time if `exponential`, at most `cap_ms`;
+    for the reasons of `backoff` that rule holds instead.
     """
 
     extra: int
@@ -55,6 +65,7 @@ class Retry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="retry"
     base_ms: int = 0
     exponential: bool = False
     cap_ms: int = 3_600_000
+    backoff: Backoff | None = None
 
 
 class Poll(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="poll"):
@@ -122,6 +133,12 @@ class Gate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
     rubric: str | None = None
     max_loops: int = 1
+    judge: AnySpec | None = None
+    judge_timeout_ms: int | None = None
+    system: str = ""
+    """What the judge is told about its task."""
+    loops: bool = True
+    """False for a unit that cannot answer feedback: it is judged, and never executed again."""
 
 
 class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -220,6 +237,16 @@ class HashRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
 
     prefix: str = "flowstone.unit\x001\x00"
     version: int = 7
+    gate_prefix: str = "flowstone.gate\x001\x00"
+
+
+class Preamble(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What stands in front of a unit's instructions in its prompt: an introduction, where the unit
+    stands in the run, numbered ground rules, and a line that leads over. No `intro`: nothing."""
+
+    intro: str = ""
+    rules: tuple[str, ...] = ()
+    closing: str = ""
 
 
 class Policies(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -234,6 +261,7 @@ class Policies(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     unit_cap: int | None = UNITS
     """Attempts that a run dispatches in its whole life; None is no bound."""
     hashing: HashRule = HashRule()
+    preamble: Preamble = Preamble()
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -103,6 +103,68 @@ class ExecSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="exe
     capture: CaptureRule = CaptureRule()
 
 
+class Credential(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Where an engine's key is read from at dispatch: the first of `names` that is set, else `file`.
+
+    `required`: without a key nothing is sent. No value is ever in a plan.
+    """
+
+    names: tuple[str, ...] = ()
+    file: str | None = None
+    required: bool = False
+
+
+class LlmSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="llm", omit_defaults=True):
+    """One question to a model behind an OpenAI-compatible endpoint, its engine frozen in it.
+
+    `content` are the instructions (empty for a judge, which `judges`: its answer is a verdict).
+    `supports_json_schema` None: the schema is sent along, and left out where the server refuses it.
+    `concurrency` is how many units of the engine run at a time.
+    """
+
+    content: str
+    engine: str
+    endpoint: str
+    model: str
+    provider: str | None = None
+    credential: Credential = Credential()
+    temperature: float | None = None
+    max_tokens: int | None = None
+    supports_json_schema: bool | None = None
+    extra_params: Any = None
+    context_length: int | None = None
+    enable_thinking: bool | None = None
+    reasoning_effort: str | None = None
+    concurrency: int | None = None
+    schema_name: str = "response"
+    judges: bool = False
+
+
+class AgentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="agent", omit_defaults=True):
+    """One task for an agent program, its engine frozen in it; `platform` names the harness.
+
+    `model` None leaves the choice to the program. `fallback` is the model engine of a platform that
+    talks to one. `inference` is the tuning that was asked for, for harnesses that can pass it on.
+    """
+
+    content: str
+    engine: str
+    platform: str
+    bin: str | None = None
+    args: tuple[str, ...] = ()
+    workspace: str | None = None
+    model: str | None = None
+    agent: str | None = None
+    env: tuple[EnvBinding, ...] = ()
+    inference: Any = None
+    fallback: LlmSpec | None = None
+    concurrency: int | None = None
+    judges: bool = False
+
+
+EngineSpec: TypeAlias = LlmSpec | AgentSpec
+
+
 class SleepSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="sleep"):
     """Wait for a duration (text as authored, or milliseconds once resolved)."""
 
@@ -132,13 +194,19 @@ class ChildSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ch
 
 
 class PromptTarget(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="prompt-target", omit_defaults=True):
-    """Instructions for a model or agent whose engine freezing selects."""
+    """Instructions for a model or agent whose engine freezing selects.
+
+    `model` and `llm` are the unit's, or else (merged with) the document's; `own_model` tells that
+    the unit named the model, and `own_llm` is its part of the tuning.
+    """
 
     content: str
     engine: str | None = None
     model: str | None = None
     llm: Any = None
     env: tuple[str, ...] = ()
+    own_model: bool = False
+    own_llm: Any = None
 
 
 class AssetTarget(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="asset-target", omit_defaults=True):
@@ -152,5 +220,5 @@ class AssetTarget(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="
 
 
 Target: TypeAlias = PromptTarget | AssetTarget
-UnitSpec: TypeAlias = ExecSpec | SleepSpec | HttpSpec | ScriptSpec | ChildSpec
+UnitSpec: TypeAlias = ExecSpec | LlmSpec | AgentSpec | SleepSpec | HttpSpec | ScriptSpec | ChildSpec
 AnySpec: TypeAlias = UnitSpec | Target

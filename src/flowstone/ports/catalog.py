@@ -39,7 +39,14 @@ class Catalog(Protocol):
 
 
 class EngineConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What freezing reads of the configuration, once."""
+    """What freezing reads of the configuration, once.
+
+    `models` are the documents of models.json with their files' names, the packaged one first;
+    `opencode` tells whether the program is there to fall back to. `setter` is the command that sets
+    a key of the configuration, for hints; `key_names` are the variables that an engine's key is
+    looked up in when it names none (`{}` stands for the engine), `schema_name` names a schema to a
+    model's server.
+    """
 
     engines: Any = None
     default_engine: str | None = None
@@ -47,3 +54,9 @@ class EngineConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     map_width: int | None = None
     max_concurrency: int | None = None
     host_concurrency: int | None = None
+    default_llm_engine: str | None = None
+    models: tuple[tuple[str, Any], ...] = ()
+    opencode: bool = False
+    setter: str = "set"
+    key_names: tuple[str, ...] = ()
+    schema_name: str = "response"

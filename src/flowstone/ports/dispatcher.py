@@ -30,6 +30,8 @@ class Dispatch(msgspec.Struct, frozen=True, omit_defaults=True):
     schema: Any = None
     has_schema: bool = False
     isolation: str = "none"
+    messages: tuple[tuple[str, str], ...] = ()
+    """What a model is told, as (role, text)."""
 
 
 class Workspace(msgspec.Struct, frozen=True):

@@ -93,6 +93,31 @@ class StepClosed(msgspec.Struct, frozen=True, tag="step-closed", omit_defaults=T
     detail: Any = None
 
 
+class StepRejected(msgspec.Struct, frozen=True, tag="step-rejected", omit_defaults=True):
+    """Execution `loop` of a step was not good enough: a judge's verdict, or its output schema's.
+
+    `spent` tells that no further execution is allowed until a person resumes the run.
+    """
+
+    step: str
+    at: int
+    loop: int
+    feedback: str
+    missing: tuple[str, ...] = ()
+    by_schema: bool = False
+    spent: bool = False
+
+
+class StepDecided(msgspec.Struct, frozen=True, tag="step-decided", omit_defaults=True):
+    """A person took the judge's place for the last execution of a step."""
+
+    step: str
+    at: int
+    approved: bool
+    by: str
+    note: str | None = None
+
+
 class RunClosed(msgspec.Struct, frozen=True, tag="run-closed", omit_defaults=True):
     at: int
     status: RunStatus
@@ -124,6 +149,8 @@ Event: TypeAlias = (
     | AttemptStarted
     | AttemptEnded
     | StepClosed
+    | StepRejected
+    | StepDecided
     | RunClosed
     | RunReopened
     | RunAbandoned

@@ -22,7 +22,9 @@ from flowstone.run.events import (
     RunStatus,
     Status,
     StepClosed,
+    StepDecided,
     StepOpened,
+    StepRejected,
 )
 from flowstone.run.state import Attempt, State, StepState
 
@@ -42,10 +44,30 @@ def fold(state: State, event: Event) -> None:
             _attempt_ended(state, event)
         case AttemptStarted():
             _attempt_started(state, event)
+        case StepOpened() | StepClosed() | StepRejected() | StepDecided():
+            _fold_step(state, event)
+        case _:
+            _fold_run(state, event)
+    state.seq += 1
+    state.updated_at = event.at
+
+
+def _fold_step(state: State, event: StepOpened | StepClosed | StepRejected | StepDecided) -> None:
+    match event:
         case StepOpened():
             _step_opened(state, event)
         case StepClosed():
             _step_closed(state, event)
+        case StepRejected():
+            _step_rejected(state, event)
+        case StepDecided():
+            state.steps[event.step].decided = event
+        case _:
+            assert_never(event)
+
+
+def _fold_run(state: State, event: DriverStarted | RunClosed | RunReopened | RunAbandoned | RunInterrupted) -> None:
+    match event:
         case DriverStarted():
             _driver_started(state, event)
         case RunClosed():
@@ -58,8 +80,6 @@ def fold(state: State, event: Event) -> None:
             state.interrupted = event.cause
         case _:
             assert_never(event)
-    state.seq += 1
-    state.updated_at = event.at
 
 
 def set_retry(state: State, step: StepState, index: int, due: int) -> None:
@@ -93,7 +113,6 @@ def _driver_started(state: State, event: DriverStarted) -> None:
 
 def _give_up_execution(state: State, step: StepState, at: int) -> None:
     """An execution that a driver left open: what succeeded can be reused, the rest starts again."""
-    running = step.running
     for unit in step.units.values():
         attempt = unit.attempt
         if attempt is not None and attempt.running:
@@ -101,8 +120,12 @@ def _give_up_execution(state: State, step: StepState, at: int) -> None:
             attempt.ended_at = at
             state.dispatched -= 1
             step.dispatched -= 1
+            state.count_running(step, attempt.index, -1)
+    if step.judged is not None and step.judged.running:
+        step.judged.lost = True
+        step.judged.ended_at = at
+        state.count_running(step, step.judged.index, -1)
     step.reset()
-    state.running -= running
     state.open_steps -= 1
     state.wake(step.place)
 
@@ -119,6 +142,9 @@ def _step_opened(state: State, event: StepOpened) -> None:
 
 def _attempt_started(state: State, event: AttemptStarted) -> None:
     step = state.steps[event.step]
+    if event.index < 0:
+        _judging_started(state, step, event)
+        return
     unit = step.unit(event.index)
     key = (event.unit, event.number)
     before = step.attempts.get(key)
@@ -129,10 +155,18 @@ def _attempt_started(state: State, event: AttemptStarted) -> None:
     unit.retry_at = None
     if unit.first_at is None:
         unit.first_at = event.at
-    step.running += 1
     step.dispatched += 1
-    state.running += 1
+    state.count_running(step, event.index, 1)
     state.dispatched += 1
+
+
+def _judging_started(state: State, step: StepState, event: AttemptStarted) -> None:
+    """A judge is asked: it takes a slot, and never counts as a unit."""
+    before = step.attempts.get((event.unit, event.number))
+    tries = before.tries + 1 if before else 1
+    attempt = Attempt(event.unit, event.number, event.index, event.hash, event.at, tries=tries)
+    step.judged = step.attempts[(event.unit, event.number)] = attempt
+    state.count_running(step, event.index, 1)
 
 
 def _attempt_ended(state: State, event: AttemptEnded) -> None:
@@ -141,12 +175,16 @@ def _attempt_ended(state: State, event: AttemptEnded) -> None:
     attempt.ended_at = event.at
     attempt.outcome = event.outcome
     state.tokens += event.outcome.tokens or 0
+    if event.index < 0:
+        if step.judged is attempt:
+            state.count_running(step, event.index, -1)
+            state.wake(step.place)
+        return
     step.result = event.outcome
     unit = step.units.get(event.index)
     if unit is None or unit.attempt is not attempt:
         return  # the execution that it belonged to is over
-    step.running -= 1
-    state.running -= 1
+    state.count_running(step, event.index, -1)
     step.queue.append(event.index)
     state.wake(step.place)
 
@@ -163,10 +201,22 @@ def _step_closed(state: State, event: StepClosed) -> None:
     step.artifact, step.blob = event.artifact, event.blob
     step.reason, step.error = event.reason, event.error
     step.summary, step.detail = event.summary, event.detail
+    step.decided = None
     if event.status is Status.SKIPPED:
         step.result = None
     for place in state.dependents[step.id]:
         state.wake(place)
+
+
+def _step_rejected(state: State, event: StepRejected) -> None:
+    """The execution is over; the next one, if there is to be one, opens the step again."""
+    step = state.steps[event.step]
+    if step.status is Status.OPEN:
+        state.open_steps -= 1
+    step.reset()
+    step.rejections.append(event)
+    step.spent = event.spent
+    state.wake(step.place)
 
 
 def _run_closed(state: State, event: RunClosed) -> None:
@@ -189,6 +239,8 @@ def _run_reopened(state: State, event: RunReopened) -> None:
     state.error = None
     for step_id in event.steps:
         step = state.steps[step_id]
+        step.allowance_from = len(step.rejections)
+        step.spent = False
         if step.status in ENDED:
             state.unended += 1
         if step.status is Status.OPEN:

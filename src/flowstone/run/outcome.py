@@ -69,6 +69,13 @@ RETRYABLE = (
 """The reasons that an author may list in `retry.on` (akm facts 18)."""
 
 
+class Exchange(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a model was told and what it answered, redacted and clipped, for people."""
+
+    request: str
+    answer: str = ""
+
+
 class Outcome(msgspec.Struct, frozen=True, omit_defaults=True, array_like=False):
     """How one attempt ended. `reason` is None for success.
 
@@ -93,6 +100,7 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True, array_like=False)
     warnings: tuple[str, ...] = ()
     session: str | None = None
     child_run: str | None = None
+    exchange: tuple[Exchange, ...] = ()
 
     @property
     def ok(self) -> bool:

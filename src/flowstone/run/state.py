@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 
 from flowstone.plan.model import FanOut, Plan, Step
-from flowstone.run.events import RunStatus, Status
+from flowstone.plan.units import AgentSpec, LlmSpec
+from flowstone.run.events import RunStatus, Status, StepDecided, StepRejected
 from flowstone.run.outcome import Outcome, Reason
 from flowstone.run.record import RunSummary
 
@@ -53,9 +54,37 @@ class StepState:
     """A step: its status, its present execution, and every attempt ever made for it."""
 
     __slots__ = (
-        "artifact", "attempts", "blob", "closed", "closed_at", "count", "detail", "dispatched", "due",
-        "error", "failures", "halt", "loop", "next_index", "opened_at", "opening", "place", "plan", "queue", "reason",
-        "result", "running", "sealed", "status", "summary", "units",
+        "allowance_from",
+        "artifact",
+        "attempts",
+        "blob",
+        "closed",
+        "closed_at",
+        "count",
+        "decided",
+        "detail",
+        "dispatched",
+        "due",
+        "error",
+        "failures",
+        "halt",
+        "judged",
+        "loop",
+        "next_index",
+        "opened_at",
+        "opening",
+        "place",
+        "plan",
+        "queue",
+        "reason",
+        "rejections",
+        "result",
+        "running",
+        "sealed",
+        "spent",
+        "status",
+        "summary",
+        "units",
     )  # fmt: skip
 
     def __init__(self, place: int, plan: Step) -> None:
@@ -63,6 +92,9 @@ class StepState:
         self.plan = plan
         self.attempts: dict[tuple[str, int], Attempt] = {}
         self.dispatched = 0
+        self.rejections: list[StepRejected] = []
+        self.allowance_from = 0
+        self.decided: StepDecided | None = None
         self.reset()
 
     def reset(self) -> None:
@@ -88,6 +120,8 @@ class StepState:
         self.due: list[int] = []
         self.halt: tuple[Reason, str] | None = None
         self.opening: Any = None
+        self.spent = False
+        self.judged: Any = None
         self.sealed: Any = None
 
     @property
@@ -98,6 +132,25 @@ class StepState:
     def fans_out(self) -> bool:
         return isinstance(self.plan.action, FanOut)
 
+    @property
+    def next_loop(self) -> int:
+        """The number of the next execution: a rejected one is not repeated, a decided one is kept."""
+        return max(1, len(self.rejections) + (0 if self.decided is not None else 1))
+
+    def engine(self, index: int) -> str | None:
+        """The engine that the unit at `index` is asked of (a judge's is below 0); None for no engine."""
+        unit, gate = self.plan.unit, self.plan.gate
+        spec = (gate.judge if gate else None) if index < 0 else (unit.spec if unit else None)
+        return spec.engine if isinstance(spec, (LlmSpec, AgentSpec)) else None
+
+    @property
+    def feedback(self) -> StepRejected | None:
+        """What the present execution answers to; None for a first one, and for units that cannot answer."""
+        gate = self.plan.gate
+        if gate is None or not gate.loops or self.loop < 2:
+            return None
+        return self.rejections[self.loop - 2]
+
     def unit(self, index: int) -> UnitState:
         found = self.units.get(index)
         if found is None:
@@ -105,13 +158,23 @@ class StepState:
         return found
 
     def final_attempts(self) -> list[Attempt]:
-        """The last attempt of each unit, in item order: what the step's present result rests on."""
+        """The last attempt of each unit of the last execution, in item order: what the result rests on."""
         last: dict[str, Attempt] = {}
-        for attempt in self.attempts.values():
+        made = [attempt for attempt in self.attempts.values() if attempt.index >= 0]
+        loop = max((loop_of(attempt.unit) for attempt in made), default=1) if self.rejections else 1
+        for attempt in made:
+            if self.rejections and loop_of(attempt.unit) != loop:
+                continue
             known = last.get(attempt.unit)
             if known is None or (attempt.started_at, attempt.number) >= (known.started_at, known.number):
                 last[attempt.unit] = attempt
         return sorted(last.values(), key=lambda attempt: attempt.index)
+
+
+def loop_of(unit: str) -> int:
+    """The execution of its step that a unit belongs to, by its id."""
+    _, mark, number = unit.rpartition("~l")
+    return int(number) if mark and number.isdigit() else 1
 
 
 class Agenda:
@@ -146,8 +209,9 @@ class Agenda:
 class State:
     """The run so far. `seq` is the number of the last event folded in.
 
-    `stopped` counts the steps that failed or are held, `starved` those that wait for a free slot.
-    `passed` steps at the beginning of the file have ended and need no look for the current one.
+    `stopped` counts the steps that failed or are held, `starved` those that wait for a free slot;
+    `engines` counts what runs by engine. `passed` steps at the beginning of the file have ended and
+    need no look for the current one.
     """
 
     def __init__(self, run_id: str, plan: Plan) -> None:
@@ -170,6 +234,7 @@ class State:
         self.open_steps = 0
         self.dispatched = 0
         self.tokens = 0
+        self.engines: dict[str, int] = {}
         self.stopped = 0
         self.agenda = Agenda(range(len(self.order)))
         self.starved = Agenda()
@@ -178,6 +243,14 @@ class State:
     def wake(self, place: int) -> None:
         """Have the scheduler look at a step."""
         self.agenda.add(place)
+
+    def count_running(self, step: StepState, index: int, change: int) -> None:
+        """One attempt more (1) or less (-1) runs, and holds a token of its engine."""
+        step.running += change
+        self.running += change
+        engine = step.engine(index)
+        if engine is not None:
+            self.engines[engine] = self.engines.get(engine, 0) + change
 
     def next_awake(self) -> StepState | None:
         place = self.agenda.take()

@@ -8,11 +8,13 @@ from flowstone.expr.refs import Unresolved
 from flowstone.plan.bounds import UNITS
 from flowstone.plan.model import FanOut, Join, OnFailure, Route, Single
 from flowstone.run.events import ENDED, Status, StepClosed, StepOpened
+from flowstone.run.identity import Opening
 from flowstone.run.outcome import Reason
 from flowstone.run.state import StepState
-from flowstone.scheduler.bindings import Opening, evaluate_condition, resolve, value_type
+from flowstone.scheduler.bindings import evaluate_condition, resolve, value_type
+from flowstone.scheduler.closing import close_step, fail_step
 from flowstone.scheduler.commands import Turn
-from flowstone.scheduler.settle import close_step, fail_step, settle_route
+from flowstone.scheduler.settle import settle_route
 
 
 class NotAList(Exception):
@@ -21,7 +23,7 @@ class NotAList(Exception):
 
 def consider(turn: Turn, step: StepState) -> None:
     """Open, skip or fail a pending step, or leave it pending."""
-    if turn.facts.steps_left == 0 or not turn.facts.admitting:
+    if turn.facts.steps_left == 0 or not turn.facts.admitting or step.spent:
         return
     halting = turn.state.plan.policies.on_failure is OnFailure.HALT
     if halting and turn.state.stopped:
@@ -90,10 +92,12 @@ def _open(turn: Turn, step: StepState) -> None:
         return
     action = step.plan.action
     match action:
+        case Route() if step.plan.gate is not None and step.plan.gate.judge is not None:
+            turn.record(StepOpened(step.id, turn.now, count=0, loop=step.next_loop))
         case Route():
             settle_route(turn, step, action)
         case Single():
-            turn.record(StepOpened(step.id, turn.now))
+            turn.record(StepOpened(step.id, turn.now, loop=step.next_loop))
             step.opening = opening
         case FanOut():
             count = len(opening.items or [])
@@ -101,7 +105,7 @@ def _open(turn: Turn, step: StepState) -> None:
                 text = f'Step "{step.id}" would expand to {count} units; a fan-out has at most {UNITS}.'
                 fail_step(turn, step, Reason.UNIT_CAP_EXCEEDED, text, whole=True)
                 return
-            turn.record(StepOpened(step.id, turn.now, count=count))
+            turn.record(StepOpened(step.id, turn.now, count=count, loop=step.next_loop))
             step.opening = opening
         case _:
             assert_never(action)

@@ -14,8 +14,8 @@ from flowstone.run.events import AttemptEnded, AttemptStarted, Status
 from flowstone.run.fold import close_unit, set_retry
 from flowstone.run.outcome import Outcome, Reason, failed
 from flowstone.run.state import Attempt, State, StepState, UnitState
-from flowstone.scheduler.bindings import evaluate_until, identify, prepare, seal_outputs, value_type
-from flowstone.scheduler.capacity import free_in_step, starved_by_run
+from flowstone.scheduler.bindings import evaluate_until, identity_of, prepare, seal_outputs, value_type
+from flowstone.scheduler.capacity import free_in_step, starved
 from flowstone.scheduler.commands import Turn
 
 
@@ -24,7 +24,7 @@ def admit(turn: Turn, step: StepState) -> None:
     while turn.facts.admitting and step.halt is None and (index := _next_unit(turn, step)) is not None:
         free = free_in_step(turn, step)
         if free == 0:
-            if starved_by_run(turn):
+            if starved(turn, step):
                 turn.state.starved.add(step.place)
             return
         if not _within_budget(turn, step):
@@ -68,7 +68,7 @@ def _reuse(turn: Turn, step: StepState, index: int) -> bool:
     """Close a unit that succeeded before with the same input hash."""
     if not step.attempts or not turn.state.plan.policies.reuse_units:
         return False
-    identity = identify(turn, step, index)
+    identity = identity_of(turn, step, index)
     number = 0
     while (attempt := step.attempts.get((identity.unit, number))) is not None:
         if attempt.outcome is not None and attempt.outcome.ok and attempt.hash == identity.hash:
@@ -99,7 +99,7 @@ def _start(turn: Turn, step: StepState, unit: UnitState) -> None:
     else:
         number = 0
         step.next_index = max(step.next_index, unit.index + 1)
-    identity = identify(turn, step, unit.index)
+    identity = identity_of(turn, step, unit.index)
     turn.record(AttemptStarted(step.id, identity.unit, turn.now, identity.hash, number, unit.index))
     try:
         prepared = prepare(turn, step, unit, identity, number)
@@ -108,7 +108,7 @@ def _start(turn: Turn, step: StepState, unit: UnitState) -> None:
         turn.record(AttemptEnded(step.id, identity.unit, turn.now, outcome, number, unit.index))
         judge_ended(turn, step)
         return
-    turn.decision.hand_out(prepared.dispatch)
+    turn.decision.hand_out(prepared)
 
 
 def _judge(turn: Turn, step: StepState, unit: UnitState, attempt: Attempt) -> None:
@@ -144,18 +144,27 @@ def _accept_or_retry(turn: Turn, step: StepState, unit: UnitState, attempt: Atte
         return True
     listed = retry.reasons is None or (problem.reason is not None and problem.reason.value in retry.reasons)
     if listed and attempt.number < retry.extra and step.halt is None:
-        set_retry(turn.state, step, unit.index, turn.now + _delay(retry, attempt))
+        set_retry(turn.state, step, unit.index, turn.now + _delay(turn, retry, attempt))
         return True
     _note_problem(unit, problem)
     return False
 
 
-def _delay(retry: Retry, attempt: Attempt) -> int:
+def _delay(turn: Turn, retry: Retry, attempt: Attempt) -> int:
     """Milliseconds until the next attempt; what the other side asked for comes first."""
-    if attempt.outcome is not None and attempt.outcome.retry_after_ms is not None:
-        return attempt.outcome.retry_after_ms
-    doublings = min(attempt.number, 40) if retry.exponential else 0
-    return min(retry.base_ms << doublings, retry.cap_ms)
+    outcome, backoff = attempt.outcome, retry.backoff
+    if outcome is not None and outcome.retry_after_ms is not None:
+        return min(outcome.retry_after_ms, retry.cap_ms)
+    doublings = min(attempt.number, 40)
+    if backoff is not None and outcome is not None and outcome.reason in backoff.reasons:
+        # Units that were refused together do not come back together.
+        chance = (turn.facts.jitter + attempt.index * _GOLDEN) % 1
+        return min(backoff.cap_ms, int((backoff.base_ms << doublings) * (1 + chance / 2)))
+    return min(retry.base_ms << (doublings if retry.exponential else 0), retry.cap_ms)
+
+
+_GOLDEN = 0.618034
+"""Multiples of it lie evenly between 0 and 1 (their parts behind the point)."""
 
 
 def _judge_poll(turn: Turn, step: StepState, unit: UnitState, attempt: Attempt, poll: Poll) -> None:

@@ -20,6 +20,7 @@ class Facts(msgspec.Struct):
     bound the units that run at one time on this machine and in this run (None: no bound).
     `steps_left` counts the steps that this drive may still finish (None: no bound); deciding
     uses it up. Without `admitting` nothing new starts: what has ended is judged and closed.
+    `jitter` is a number from 0 up to 1, a fresh one for each decision.
     """
 
     params: dict[str, Any]
@@ -28,6 +29,7 @@ class Facts(msgspec.Struct):
     run_width: int | None = None
     steps_left: int | None = None
     admitting: bool = True
+    jitter: float = 0.0
 
 
 class Decision:

@@ -14,9 +14,10 @@ from flowstone.run.events import STOPPED, RunClosed, RunStatus, Status
 from flowstone.run.state import State, StepState
 from flowstone.scheduler.admission import consider
 from flowstone.scheduler.attempts import admit, judge_ended, ring_timers
-from flowstone.scheduler.capacity import free_slots
+from flowstone.scheduler.capacity import feed_starved
+from flowstone.scheduler.closing import resolve_outputs
 from flowstone.scheduler.commands import Decision, Facts, Turn
-from flowstone.scheduler.settle import resolve_outputs, settle
+from flowstone.scheduler.settle import settle
 
 
 def decide(state: State, facts: Facts, now: int, redact: Callable[[Any], Any] = lambda value: value) -> Decision:
@@ -41,7 +42,7 @@ def _next(turn: Turn) -> StepState | None:
     """The next step to look at: the first of those that something happened to."""
     ring_timers(turn.state, turn.now)
     if turn.state.starved:
-        _feed_starved(turn)
+        feed_starved(turn)
     return turn.state.next_awake()
 
 
@@ -53,12 +54,6 @@ def _advance(turn: Turn, step: StepState) -> None:
         admit(turn, step)
         if step.running == 0 and (step.closed == step.count or step.halt is not None):
             settle(turn, step)
-
-
-def _feed_starved(turn: Turn) -> None:
-    """While there is a slot, the first step that waited for one is looked at again."""
-    if free_slots(turn) != 0 and (place := turn.state.starved.take()) is not None:
-        turn.state.wake(place)
 
 
 def _close_run(turn: Turn) -> None:

@@ -21,7 +21,9 @@ from flowstone.run.events import (
     RunInterrupted,
     RunReopened,
     StepClosed,
+    StepDecided,
     StepOpened,
+    StepRejected,
 )
 from flowstone.run.outcome import Outcome
 from flowstone.run.record import RunRecord, RunRow, RunSummary
@@ -95,6 +97,8 @@ _StoredEvent: TypeAlias = (
     | AttemptStarted
     | _StoredEnd
     | StepClosed
+    | StepDecided
+    | StepRejected
     | RunClosed
     | RunReopened
     | RunAbandoned

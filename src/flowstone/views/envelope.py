@@ -46,13 +46,14 @@ def run_envelope(
     ended = list(executed)
     row = RunRow(record, state.summary())
     view: dict[str, Any] = {
-        "ok": cause is None and row.summary.status in (RunStatus.ACTIVE, RunStatus.SUCCEEDED),
+        "ok": cause is None and not _gate(state) and row.summary.status in (RunStatus.ACTIVE, RunStatus.SUCCEEDED),
         "run": run_object(row, word, state.plan.ir_version),
         "executed": [_entry(step) for step in ended],
         "stepsProcessed": sum(step.status in (Status.SUCCEEDED, Status.FAILED) for step in ended),
     }
     if row.summary.status is RunStatus.SUCCEEDED:
         view["done"] = True
+    view |= _gate(state)
     if cause is not None:
         view["aborted"] = True
         view["timedOut"] = cause == "timeout"
@@ -64,6 +65,17 @@ def run_envelope(
     if warnings:
         view["warnings"] = list(warnings)
     return {**view, "shape": "workflow-run", "schemaVersion": 1}
+
+
+def _gate(state: State) -> dict[str, Any]:
+    """A rejection that stands, or a judge that gave no verdict (akm facts 15)."""
+    for step in state.order:
+        if step.spent:
+            last = step.rejections[-1]
+            return {"gateRejection": {"stepId": step.id, "missing": list(last.missing), "feedback": last.feedback}}
+        if step.status is Status.HELD:
+            return {"judgeFailure": {"stepId": step.id, "message": step.error or ""}}
+    return {}
 
 
 def skipped_envelope(reason: str, message: str) -> dict[str, Any]:

@@ -10,11 +10,13 @@ import msgspec
 
 from flowstone.plan.model import FanOut, Once, Plan, Poll, Retry, Route, Single, Step
 from flowstone.plan.units import (
+    AgentSpec,
     AnySpec,
     AssetTarget,
     ChildSpec,
     ExecSpec,
     HttpSpec,
+    LlmSpec,
     PromptTarget,
     ScriptSpec,
     SleepSpec,
@@ -116,6 +118,10 @@ def spec_kind(spec: AnySpec) -> str:
             return "script"
         case ChildSpec():
             return "workflow"
+        case LlmSpec():
+            return "model"
+        case AgentSpec():
+            return "agent"
         case PromptTarget():
             return "instructions"
         case AssetTarget():

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from flowstone.plan.model import FanOut, Output, Plan, Route, Step
-from flowstone.views.specs import binding_view, bindings_of, step_kind, target_kind
+from flowstone.views.specs import binding_view, bindings_of, engine_of, step_kind, target_kind
 
 
 class PlanOrigin(msgspec.Struct, frozen=True):
@@ -25,7 +25,7 @@ def plan_view(
     origin: PlanOrigin,
     relative: Callable[[str], str],
     *,
-    notices: Sequence[dict[str, Any]] = (),
+    notices: Sequence[msgspec.Struct] = (),
     warnings: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The envelope of a plan that was frozen and not published (akm facts 21.3).
@@ -46,7 +46,7 @@ def plan_view(
         **_declared(plan),
         "steps": [_step(place, step) for place, step in enumerate(plan.steps)],
         "sourceReadSet": [{"path": relative(f.path), "hash": f.digest, "size": f.size} for f in plan.read_set],
-        "notices": list(notices),
+        "notices": [msgspec.to_builtins(notice) for notice in notices],
         "warnings": list(warnings),
     }
     return {**view, "shape": "workflow-plan", "schemaVersion": 1}
@@ -79,6 +79,10 @@ def _step(place: int, step: Step) -> dict[str, Any]:
     unit = step.unit
     if unit is not None:
         shown["targetKind"] = target_kind(unit.spec)
+        if (engine := engine_of(unit.spec)) is not None:
+            shown["engine"] = engine
+            shown["model"] = getattr(unit.spec, "model", None)
+            shown["timeoutMs"] = unit.timeout_ms
     if step.needs:
         shown["needs"] = list(step.needs)
     match step.action:
@@ -104,7 +108,7 @@ def _gate(step: Step) -> dict[str, Any]:
     return {
         "criteria": [gate.rubric] if gate and gate.rubric else [],
         "maxLoops": gate.max_loops if gate else 1,
-        "judgeEngine": None,
+        "judgeEngine": engine_of(gate.judge) if gate else None,
     }
 
 

@@ -7,6 +7,7 @@ from typing import Any, assert_never
 from flowstone.expr.model import Template, Text
 from flowstone.plan.model import FanOut, Route, Step
 from flowstone.plan.units import (
+    AgentSpec,
     AnySpec,
     AssetTarget,
     ChildSpec,
@@ -14,6 +15,7 @@ from flowstone.plan.units import (
     EnvRef,
     ExecSpec,
     LiteralEnv,
+    LlmSpec,
     PassEnv,
     PromptTarget,
 )
@@ -31,7 +33,7 @@ def target_kind(spec: AnySpec) -> str:
     match spec:
         case ExecSpec():
             return "shell"
-        case PromptTarget():
+        case PromptTarget() | LlmSpec() | AgentSpec():
             return "command"
         case ChildSpec():
             return "child-workflow"
@@ -41,7 +43,7 @@ def target_kind(spec: AnySpec) -> str:
 
 
 def bindings_of(spec: AnySpec) -> tuple[EnvBinding, ...]:
-    if isinstance(spec, (ExecSpec, AssetTarget)):
+    if isinstance(spec, (ExecSpec, AgentSpec, AssetTarget)):
         return spec.env
     return tuple(EnvRef(ref) for ref in spec.env) if isinstance(spec, PromptTarget) else ()
 
@@ -69,3 +71,15 @@ def spelt(text: Text) -> str:
     if isinstance(text, Template):
         return "".join(part if isinstance(part, str) else f"{{{{ {part.source} }}}}" for part in text.parts)
     return text
+
+
+def engine_of(spec: AnySpec | None) -> str | None:
+    """The engine that a frozen spec is asked of; None for what needs none."""
+    return spec.engine if isinstance(spec, (LlmSpec, AgentSpec)) else None
+
+
+def runtime_kind(spec: AnySpec | None) -> str | None:
+    """llm, agent, sdk or exec (akm facts 21.3), else the kind of the spec."""
+    if isinstance(spec, AgentSpec) and spec.platform.endswith("-sdk"):
+        return "sdk"
+    return None if spec is None else str(type(spec).__struct_config__.tag)

@@ -10,6 +10,7 @@ from flowstone.run.outcome import Outcome, Reason
 from flowstone.run.state import Attempt, State, StepState
 from flowstone.values import canonical_json, clip
 from flowstone.views.moments import iso
+from flowstone.views.specs import engine_of, runtime_kind
 from flowstone.views.words import Word
 
 STALE_MS = 90_000
@@ -22,9 +23,9 @@ def unit_rows(state: State, word: Word, now: int) -> list[dict[str, Any]]:
     """One row an attempt, by step, item and attempt number (akm facts 19.4, 21.3)."""
     rows: list[dict[str, Any]] = []
     for step in state.order:
-        attempts = sorted(step.attempts.values(), key=lambda attempt: (attempt.index, attempt.number))
+        attempts = sorted(step.attempts.values(), key=lambda a: (a.index < 0, a.index, a.unit, a.number))
         shared = _shared(step)
-        rows.extend({**_row(attempt, word, now), **shared} for attempt in attempts)
+        rows.extend({**_row(a, word, now), **(shared if a.index >= 0 else _judged(step))} for a in attempts)
     return rows
 
 
@@ -39,11 +40,24 @@ def _shared(step: StepState) -> dict[str, Any]:
         "nodeId": f"{step.id}.unit" if step.fans_out else step.id,
         "stepId": step.id,
         "phase": None,
-        "engine": None,
-        "runtimeKind": type(spec).__struct_config__.tag if spec is not None else None,
-        "platform": None,
+        "engine": engine_of(spec),
+        "runtimeKind": runtime_kind(spec),
+        "platform": getattr(spec, "platform", None),
         "claimHolder": None,
         "claimExpiresAt": None,
+    }
+
+
+def _judged(step: StepState) -> dict[str, Any]:
+    """What the rows of a step's judge share."""
+    judge = step.plan.gate.judge if step.plan.gate else None
+    return {
+        **_shared(step),
+        "nodeId": f"{step.id}.gate",
+        "phase": "gate",
+        "engine": engine_of(judge),
+        "runtimeKind": runtime_kind(judge),
+        "platform": getattr(judge, "platform", None),
     }
 
 
@@ -51,7 +65,7 @@ def _row(attempt: Attempt, word: Word, now: int) -> dict[str, Any]:
     outcome = attempt.outcome
     idle = now - attempt.started_at if attempt.running else 0
     reason = outcome.reason if outcome else (Reason.ABORTED if attempt.lost else None)
-    return {
+    row = {
         "unitId": row_id(attempt),
         "status": _status(attempt, word),
         "attempts": attempt.tries,
@@ -64,6 +78,9 @@ def _row(attempt: Attempt, word: Word, now: int) -> dict[str, Any]:
         "stale": idle >= STALE_MS,
         "staleIdleMs": idle if idle >= STALE_MS else None,
     }
+    if outcome is not None and outcome.exchange:
+        row["exchange"] = [{"request": e.request, "answer": e.answer} for e in outcome.exchange]
+    return row
 
 
 def _status(attempt: Attempt, word: Word) -> str:

@@ -242,8 +242,13 @@ def _end_of(last: Begun) -> list[str]:
     assert last.outcome is not None
     took = spell_ms(last.ended_at - last.at) if last.ended_at is not None else ""
     number = f"attempt {last.number + 1}" if last.number else "the first attempt"
+    said = [
+        fact
+        for exchange in last.outcome.exchange
+        for fact in (f"asked: {one_line(exchange.request[-400:], 400)}", f"answered: {one_line(exchange.answer, 400)}")
+    ]
     if last.outcome.ok:
-        return [f"{number} succeeded after {took}"]
+        return [f"{number} succeeded after {took}", *said]
     facts = [f"{number} failed after {took}: {last.outcome.reason}"]
     text = last.outcome.diagnostic or last.outcome.error
-    return [*facts, one_line(text, 400)] if text else facts
+    return [*facts, *([one_line(text, 400)] if text else []), *said]

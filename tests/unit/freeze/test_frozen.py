@@ -79,10 +79,11 @@ def test_other_units_stay_as_they_are():
 @pytest.mark.parametrize(
     ("target", "config", "problem"),
     [
-        (PromptTarget("do"), {}, 'Step "a" needs an engine and none is configured.'),
+        (PromptTarget("do"), {}, 'Step "a" needs an engine: none is selected'),
         (PromptTarget("do", engine="x"), {}, 'Engine "x" is not configured. Step "a" needs it.'),
         (PromptTarget("do"), {"default_engine": "x"}, 'Engine "x" is not configured. Step "a" needs it.'),
-        (PromptTarget("do", engine="x"), {"engines": {"x": {}}}, "this version of flowstone dispatches commands only"),
+        (PromptTarget("do", engine="x"), {"engines": {"x": {}}}, 'Engine "x" has no kind. Step "a" needs it.'),
+        (PromptTarget("do", engine="x"), {"engines": {"x": {"kind": "llm"}}}, 'Engine "x" has no endpoint.'),
     ],
 )
 def test_instructions_without_an_engine_say_what_is_not_configured(target, config, problem):

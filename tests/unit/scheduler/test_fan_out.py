@@ -240,7 +240,7 @@ def test_ten_thousand_units_cost_each_the_same(monkeypatch):
         return counted
 
     monkeypatch.setattr(commands, "fold", counting("folds", commands.fold))
-    monkeypatch.setattr(attempts, "identify", counting("hashes", attempts.identify))
+    monkeypatch.setattr(attempts, "identity_of", counting("hashes", attempts.identity_of))
     monkeypatch.setattr(attempts, "free_in_step", counting("slots", attempts.free_in_step))
     seen = {}
     for width in (1_000, 10_000):
@@ -261,8 +261,8 @@ def test_reuse_of_ten_thousand_units_looks_each_up_once(monkeypatch):
     bench = Bench(plan, Script().on("m", BAD, unit=9_998), {"l": list(range(9_999))})
     bench.drive()
     calls = []
-    real = attempts.identify
-    monkeypatch.setattr(attempts, "identify", lambda *args: calls.append(1) or real(*args))
+    real = attempts.identity_of
+    monkeypatch.setattr(attempts, "identity_of", lambda *args: calls.append(1) or real(*args))
     bench.script.on("m", ok("last"), unit=9_998)
     bench.resume()
     assert bench.dispatcher.calls("m") == [(9_998, 0)]

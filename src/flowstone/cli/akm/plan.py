@@ -22,11 +22,13 @@ def command(target: str, output: Output) -> None:
         workflow = flow.compile(target)
         frozen = flow.plan(target)
         here = flow.wiring.cwd
+        found = (f"{workflow.path}:{d.place.line}: {d.message}" for d in workflow.diagnostics)
         view = plan_view(
             frozen.plan,
             frozen.hash,
             PlanOrigin(workflow.ref, workflow.compiled.format, workflow.path),
             lambda path: os.path.relpath(os.path.join(here, path), here),
-            warnings=[f"{workflow.path}:{d.place.line}: {d.message}" for d in workflow.diagnostics],
+            notices=frozen.notices,
+            warnings=[*found, *frozen.warnings],
         )
         emit(view, output)

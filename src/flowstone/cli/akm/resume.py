@@ -22,6 +22,6 @@ def command(run_id: str, output: Output) -> None:
         if flow.source_changed(view.row):
             warnings = (SOURCE_CHANGED,)
             output.warn(SOURCE_CHANGED)
-        if not view.state.active:
+        if not view.state.active or any(step.spent for step in view.state.order):
             view = flow.resume(view.row.record.id)
         emit_status(flow, view, "resume", output, warnings=warnings)

@@ -167,4 +167,6 @@ def _row(flow: Flowstone, run_id: str) -> RunRow:
 def _exit_code(report: DriveReport) -> int:
     if report.end.cause is not None:
         return SIGNALS.get(report.end.cause, exit_codes.FAILED)
+    if report.end.halt == "rejected":
+        return exit_codes.FAILED
     return exit_codes.OK if report.state.status in ("active", "succeeded") else exit_codes.FAILED

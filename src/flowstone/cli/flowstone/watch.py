@@ -57,6 +57,12 @@ def next_steps(report: DriveReport, state: State) -> list[str]:
         lines.append(f"error: {state.error}")
     if report.end.halt == "interrupted":
         lines.append(f"interrupted ({report.end.cause}); nothing that is done is lost")
+    elif report.end.halt == "rejected":
+        for step in state.order:
+            if step.spent:
+                lines.append(f"step {step.id} was rejected by its gate: {step.rejections[-1].feedback}")
+                lines += [f"  missing: {missing}" for missing in step.rejections[-1].missing]
+        lines.append("a resume allows the step its executions anew")
     elif report.end.halt == "steps-spent":
         lines.append("stopped: as many steps ended as --max-steps allows")
     return [*lines, "go on with:  flowstone resume --last", "see why with: flowstone status --last --units"]

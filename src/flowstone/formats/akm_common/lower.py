@@ -16,6 +16,7 @@ from flowstone.expr.model import Reference
 from flowstone.expr.refs import parse_reference
 from flowstone.formats.akm_common import document as ir
 from flowstone.formats.akm_common.commands import argv_of_run
+from flowstone.formats.akm_common.prompts import JUDGE, UNIT
 from flowstone.plan import model as plan
 from flowstone.plan.units import (
     AnySpec,
@@ -67,7 +68,10 @@ POLICIES = plan.Policies(
     empty_text_absent=True,
     reuse_units=True,
     hashing=plan.HashRule(prefix="akm.workflow.unit\0v7\0", version=7),
+    preamble=UNIT,
 )
+BACKOFF = plan.Backoff(reasons=("llm_rate_limit",))
+"""A rate limit passes with time; other failures are repeated at once (decision 9)."""
 _NO_DEFAULTS = ir.Defaults()
 _NO_OPTIONS = ir.UnitOptions()
 
@@ -174,6 +178,8 @@ def _spec(step: ir.Step, options: ir.UnitOptions, defaults: ir.Defaults) -> AnyS
             model=options.model or defaults.model,
             llm=_merge(defaults.llm, options.llm),
             env=options.env,
+            own_model=options.model is not None,
+            own_llm=options.llm,
         )
     return AssetTarget(
         ref=step.uses or "",
@@ -204,7 +210,7 @@ def _merge(base: Mapping[str, Any] | None, over: Mapping[str, Any] | None) -> di
 def _repeat(options: ir.UnitOptions) -> plan.Repeat:
     if options.retry is None:
         return plan.Once()
-    return plan.Retry(extra=options.retry.max, reasons=options.retry.on, base_ms=0)
+    return plan.Retry(extra=options.retry.max, reasons=options.retry.on, backoff=BACKOFF)
 
 
 def _gate(step: ir.Step) -> plan.Gate | None:
@@ -212,7 +218,7 @@ def _gate(step: ir.Step) -> plan.Gate | None:
     if step.gate is None or not step.gate.rubric:
         return None
     is_command = step.exec is not None or step.run is not None
-    return plan.Gate(step.gate.rubric, 1 if is_command else step.gate.max_loops or 1)
+    return plan.Gate(step.gate.rubric, 1 if is_command else step.gate.max_loops or 1, system=JUDGE)
 
 
 def _instructions(step: ir.Step) -> str | None:

@@ -19,15 +19,19 @@ from flowstone.plan import bounds
 from flowstone.plan.graph import ancestors, find_cycle
 from flowstone.plan.model import FanOut, Plan, Poll, Retry, Route, Step
 from flowstone.plan.units import (
+    AgentSpec,
     AssetTarget,
     ChildSpec,
+    EngineSpec,
     ExecSpec,
     HttpSpec,
     LiteralEnv,
+    LlmSpec,
     PromptTarget,
     ScriptSpec,
     SleepSpec,
 )
+from flowstone.values import canonical_bytes
 
 
 def problems_of(plan: Plan) -> list[str]:
@@ -46,7 +50,18 @@ def problems_of(plan: Plan) -> list[str]:
 
 def targets_of(plan: Plan) -> tuple[str, ...]:
     """The steps whose unit freezing has not resolved."""
-    return tuple(s.id for s in plan.steps if s.unit and isinstance(s.unit.spec, (PromptTarget, AssetTarget)))
+    specs = ((s.id, spec) for s in plan.steps for spec in (s.unit and s.unit.spec, s.gate and s.gate.judge))
+    return tuple(step for step, spec in specs if isinstance(spec, (PromptTarget, AssetTarget)))
+
+
+def engines_of(plan: Plan) -> Iterator[EngineSpec]:
+    """Every spec of a model or an agent in a plan, judges and fallbacks among them."""
+    for step in plan.steps:
+        for spec in (step.unit and step.unit.spec, step.gate and step.gate.judge):
+            if isinstance(spec, AgentSpec) and spec.fallback is not None:
+                yield spec.fallback
+            if isinstance(spec, (LlmSpec, AgentSpec)):
+                yield spec
 
 
 def _sizes(plan: Plan) -> Iterator[str]:
@@ -58,6 +73,9 @@ def _sizes(plan: Plan) -> Iterator[str]:
     for name, count, limit in counts:
         if limit is not None and count > limit:
             yield f"{count} {name}, more than {limit}"
+    engines = len({spec.engine for spec in engines_of(plan)})
+    if engines > bounds.ENGINES:
+        yield f"{engines} engines, more than {bounds.ENGINES}"
     if not plan.steps:
         yield "a plan has at least one step"
     units = plan.budget.max_units
@@ -73,6 +91,7 @@ def _step(step: Step) -> Iterator[str]:
     if step.has_schema:
         yield from _schema(step.schema, "the output schema")
     yield from _action(step)
+    yield from _judge(step)
     match step.repeat:
         case Retry(extra=extra, base_ms=base, cap_ms=cap) if extra < 0 or base < 0 or cap < 0:
             yield "a retry allowance and its delays are not negative"
@@ -99,6 +118,8 @@ def _action(step: Step) -> Iterator[str]:
         yield "a command has at least one argument"
     if isinstance(unit.spec, ChildSpec) and unit.spec.plan is not None:
         yield from _nested(unit.spec.plan)
+    if isinstance(unit.spec, (LlmSpec, AgentSpec)):
+        yield from _engine(unit.spec)
 
 
 def _nested(built: Any) -> Iterator[str]:
@@ -108,6 +129,36 @@ def _nested(built: Any) -> Iterator[str]:
         yield f"the nested plan is damaged: {error}"
         return
     yield from (f"the nested plan: {text}" for text in problems_of(plan))
+
+
+def _judge(step: Step) -> Iterator[str]:
+    gate = step.gate
+    if gate is None or gate.judge is None:
+        return
+    if not isinstance(gate.judge, (LlmSpec, AgentSpec)) or not gate.judge.judges:
+        yield "a judge is a model or an agent"
+        return
+    if gate.judge_timeout_ms is not None and gate.judge_timeout_ms <= 0:
+        yield "a timeout is positive"
+    yield from _engine(gate.judge)
+
+
+def _engine(spec: EngineSpec) -> Iterator[str]:
+    name = spec.engine
+    if not re.fullmatch(bounds.ENGINE_NAME, name) or len(name) > bounds.ENGINE_NAME_CHARS:
+        yield f'"{name}" is no name of an engine'
+    if len(spec.content.encode("utf-8", "surrogatepass")) > bounds.INSTRUCTION_BYTES:
+        yield f"the instructions are larger than {bounds.INSTRUCTION_BYTES} bytes"
+    if spec.concurrency is not None and not 1 <= spec.concurrency <= bounds.CONCURRENCY:
+        yield f'engine "{name}" has concurrency {spec.concurrency}, not from 1 to {bounds.CONCURRENCY}'
+    if isinstance(spec, AgentSpec):
+        if spec.fallback is not None:
+            yield from _engine(spec.fallback)
+        return
+    if len(canonical_bytes(spec.extra_params)) > bounds.EXTRA_PARAMS_BYTES:
+        yield f'the extra params of engine "{name}" are larger than {bounds.EXTRA_PARAMS_BYTES} bytes'
+    if spec.max_tokens is not None and spec.max_tokens <= 0:
+        yield f'engine "{name}" has max_tokens {spec.max_tokens}, which must be positive'
 
 
 def _schema(schema: Any, label: str) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flowstone.formats.akm_common.lower import ALLOWLIST
-from flowstone.plan.model import FanOut, Once, OnError, OnFailure, Reducer, Retry, Route, Trigger
+from flowstone.plan.model import Backoff, FanOut, Once, OnError, OnFailure, Reducer, Retry, Route, Trigger
 from flowstone.plan.units import EnvRef, ExecSpec, PassEnv, PromptTarget
 from tests.unit.formats.akm.compiling import markdown, plan_of
 
@@ -52,7 +52,10 @@ def test_policies() -> None:
 def test_a_prompt_takes_the_documents_defaults() -> None:
     step = plan_of(markdown(RICH, BODY)).steps[0]
     llm = {"temperature": 1, "max_tokens": 2, "extra_params": {"a": {"b": 1, "c": 2}}}
-    assert step.unit.spec == PromptTarget("Do a.", "e", "m", llm, ("env/x",))
+    spec = step.unit.spec
+    assert isinstance(spec, PromptTarget)
+    assert (spec.content, spec.engine, spec.model, spec.llm, spec.env) == ("Do a.", "e", "m", llm, ("env/x",))
+    assert not spec.own_model
     assert (step.unit.timeout_set, step.unit.timeout_ms) == (True, None)
     assert step.on_error is OnError.CONTINUE
     assert step.repeat == Once()
@@ -69,7 +72,7 @@ def test_a_map() -> None:
     step = plan_of(markdown(RICH, BODY)).steps[1]
     assert isinstance(step.action, FanOut)
     assert (step.action.over.text, step.action.width, step.action.reducer) == ("params.xs", None, Reducer.VOTE)
-    assert step.repeat == Retry(2, ("timeout",))
+    assert step.repeat == Retry(2, ("timeout",), backoff=Backoff(("llm_rate_limit",)))
     assert step.on_error is OnError.FAIL
     assert step.unit.spec.model == "deep"
     assert (step.unit.timeout_set, step.unit.timeout_ms) == (True, 300_000)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from flowstone.plan.model import Gate
 from tests.unit.formats.akm.compiling import codes, errors, markdown, plan_of
 
 STEPS = "steps:\n  - id: a\n  - id: b"
@@ -20,7 +19,9 @@ def test_instructions_keep_their_inner_bytes() -> None:
 def test_the_gate_runs_to_the_end_of_the_section() -> None:
     body = "## a\nDo.\n\n### Gate\n\nprose\n\n### gate\n\nOne.\n\n### more\n\nTwo.\n\n## b\nb\n\n### gate\n\n \n"
     plan = plan_of(markdown(STEPS, body))
-    assert plan.steps[0].gate == Gate("One.\n\n### more\n\nTwo.", 1)
+    gate = plan.steps[0].gate
+    assert gate is not None
+    assert (gate.rubric, gate.max_loops) == ("One.\n\n### more\n\nTwo.", 1)
     assert plan.steps[0].instructions == "Do.\n\n### Gate\n\nprose"
     assert plan.steps[1].gate is None
 
