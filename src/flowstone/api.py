@@ -32,6 +32,7 @@ from flowstone.ports.observer import ChildObserver
 from flowstone.ports.secrets import SCHEME
 from flowstone.run.events import Event, RunStatus
 from flowstone.run.record import RunRecord, RunRow, RunSummary
+from flowstone.source.remote import is_remote
 from flowstone.wiring import DIALECTS, RunWorkshop, Wiring, require_dispatchers
 
 if TYPE_CHECKING:
@@ -110,15 +111,14 @@ class Flowstone:
 
     def compile(self, target: str) -> Workflow:
         """Compile a file or an asset ref. Mistakes are in the result's `diagnostics`, not raised."""
-        from flowstone.plan.bounds import SOURCE_BYTES
-        from flowstone.source.file import read_source
-
+        if is_remote(target):
+            return self._compiled_remote(target)
         if self.language is not None or is_path(target):
-            path = os.path.join(self.wiring.cwd, target)
-            source = read_source(path, SOURCE_BYTES)
+            path = self.wiring.place(target)
+            source = self.wiring.source(path)
             return Workflow(target, source, self._compiled(target, path, source), partial(self._ref_of, path))
         found = self.wiring.catalog.find(target)
-        source = read_source(found.path, SOURCE_BYTES)
+        source = self.wiring.source(found.path)
         shown = os.path.relpath(found.path, self.wiring.cwd)
         return Workflow(shown, source, self._compiled(shown, found.path, source), lambda: found.ref)
 
@@ -168,7 +168,7 @@ class Flowstone:
         frozen = self._freeze(workflow)
         require_dispatchers(frozen.plan)
         record = self._record(workflow, frozen, dialect, resolved)
-        _unchanged(workflow)
+        self._unchanged(workflow)
         store.create(record, RunSummary(updated_at=record.created_at, current_step=frozen.plan.steps[0].id))
         self._plans[record.id] = frozen.plan
         told = (*frozen.warnings, *(notice.message for notice in frozen.notices))
@@ -286,24 +286,18 @@ class Flowstone:
 
     def source_text(self, path: str) -> str:
         """The text of a source for showing its lines; empty when it cannot be read."""
-        from flowstone.plan.bounds import SOURCE_BYTES
-        from flowstone.source.file import read_source
-
         try:
-            return read_source(os.path.join(self.wiring.cwd, path), SOURCE_BYTES).text
+            return self.wiring.source(path).text
         except SourceError:
             return ""
 
     def source_changed(self, row: RunRow) -> bool:
         """Whether the source that a run was started from is another one now (or is gone)."""
-        from flowstone.plan.bounds import SOURCE_BYTES
-        from flowstone.source.file import read_source
-
         path = row.record.source_path
         if path is None:
             return False
         try:
-            return read_source(path, SOURCE_BYTES).digest != row.record.source_digest
+            return self.wiring.source(path).digest != row.record.source_digest
         except SourceError:
             return True
 
@@ -312,23 +306,22 @@ class Flowstone:
 
         DigestMismatch where the plan allows a resume only with the same source.
         """
-        from flowstone.plan.bounds import SOURCE_BYTES
         from flowstone.plan.codec import decode_plan
         from flowstone.plan.model import ResumeRule
-        from flowstone.source.file import read_source
 
         store, full = self.wiring.store_of(run_id, readonly=True)
         row = store.load(full)
-        if decode_plan(row.record.plan, check=False).policies.resume is not ResumeRule.SAME_SOURCE:
+        plan = decode_plan(row.record.plan, check=False)
+        if plan.policies.resume is not ResumeRule.SAME_SOURCE:
             return self.source_changed(row)
-        place = os.path.join(self.wiring.cwd, path) if path is not None else row.record.source_path
-        found = read_source(place, SOURCE_BYTES).digest if place is not None else row.record.source_digest
+        place = self.wiring.place(path) if path is not None else row.record.source_path
+        found = self.wiring.source(place).digest if place is not None else row.record.source_digest
         if found != row.record.source_digest:
-            raise DigestMismatch(
-                f"resume {full}: workflow digest changed (sha256:{row.record.source_digest} → sha256:{found}) — "
-                "a resumed run must execute the file it started with",
-                hint="Restore the file to resume, or start a new run of the changed file.",
-            )
+            raise _changed(full, "workflow", str(row.record.source_digest), str(found))
+        if place is not None and len(plan.read_set) > 1:
+            for before, now in zip(plan.read_set, self.compiled_plan(place).read_set, strict=False):
+                if before.digest != now.digest:
+                    raise _changed(full, f"{before.path}: workflow", before.digest, now.digest)
         return False
 
     @property
@@ -342,6 +335,15 @@ class Flowstone:
         from flowstone.formats.registry import compile_source
 
         return compile_source(shown, path, source, self.language)
+
+    def _compiled_remote(self, target: str) -> Workflow:
+        """A fetched orun workflow, as if it lay in the working folder under a name that nothing has."""
+        from flowstone.formats.registry import ORUN, compile_source
+
+        source = self.wiring.fetch(target).source
+        path = os.path.join(self.wiring.cwd, f".fetched-{source.digest}.yaml")
+        compiled = compile_source(source.path, path, source, ORUN)
+        return Workflow(source.path, source, compiled, lambda: source.path)
 
     def _ref_of(self, path: str) -> str:
         return self.wiring.catalog.ref_of(path) or os.path.realpath(path)
@@ -374,9 +376,10 @@ class Flowstone:
             plan=_storable(frozen, resolved.secrets),
             plan_hash=frozen.hash,
             created_at=clock.now_ms(),
-            source_path=os.path.join(self.wiring.cwd, workflow.source.path),
+            source_path=self.wiring.place(workflow.source.path),
             source_digest=workflow.source.digest,
             params=resolved.stored,
+            provenance=self.wiring.fetch(workflow.path).provenance if is_remote(workflow.path) else (),
             harness=harness,
             session=session,
         )
@@ -394,6 +397,15 @@ class Flowstone:
             return stored
         self.check_source(row.record.id)
         return self._freeze(self.sound(row.record.source_path)).plan
+
+    def _unchanged(self, workflow: Workflow) -> None:
+        """The guard before publication: the file that was read is still what was read."""
+        if self.wiring.source(workflow.source.path).digest != workflow.source.digest:
+            raise FreezeError(
+                f"{workflow.path} changed while its plan was frozen; nothing was published.",
+                code="WORKFLOW_SOURCE_CHANGED",
+                hint="Run the command again.",
+            )
 
     def _active_run(self, store: Store, ref: str) -> str | None:
         rows = store.find(ref=ref, scope=self.wiring.scope.key, active_only=True, limit=1)
@@ -520,7 +532,12 @@ def _unheard(step: str, unit: str, text: str) -> None:
 
 def is_path(target: str) -> bool:
     """Whether a target names a file, not an asset ref."""
-    return target.endswith(SOURCE_SUFFIXES) or target.startswith((".", "/", "~")) or os.path.isfile(target)
+    return (
+        is_remote(target)
+        or target.endswith(SOURCE_SUFFIXES)
+        or target.startswith((".", "/", "~"))
+        or os.path.isfile(target)
+    )
 
 
 def workflow_template(name: str, updated: str) -> str:
@@ -554,17 +571,12 @@ def _storable(frozen: Frozen, secrets: Sequence[str]) -> str:
     return encode_plan(scrubbed(frozen.plan, Redactor(secrets).text))
 
 
-def _unchanged(workflow: Workflow) -> None:
-    """The guard before publication: every file that was read is still what was read."""
-    from flowstone.plan.bounds import SOURCE_BYTES
-    from flowstone.source.file import read_source
-
-    if read_source(workflow.source.path, SOURCE_BYTES).digest != workflow.source.digest:
-        raise FreezeError(
-            f"{workflow.path} changed while its plan was frozen; nothing was published.",
-            code="WORKFLOW_SOURCE_CHANGED",
-            hint="Run the command again.",
-        )
+def _changed(run_id: str, what: str, before: str, now: str) -> DigestMismatch:
+    return DigestMismatch(
+        f"resume {run_id}: {what} digest changed (sha256:{before} → sha256:{now}) — "
+        "a resumed run must execute the file it started with",
+        hint="Restore the file to resume, or start a new run of the changed file.",
+    )
 
 
 __all__ = [

@@ -15,6 +15,7 @@ from flowstone.config.paths import Paths, locate
 from flowstone.errors import FreezeError, UnknownRun
 from flowstone.ports.dispatcher import Dispatch, Dispatcher, Workspace
 from flowstone.run.outcome import Outcome
+from flowstone.source.remote import is_remote, parse_remote
 
 if TYPE_CHECKING:
     from flowstone.assets.catalog import FileCatalog
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from flowstone.run.events import Event
     from flowstone.run.record import RunRow
     from flowstone.run.state import State
+    from flowstone.source.fetch import Fetched
+    from flowstone.source.file import SourceText
     from flowstone.stores.directory.store import DirectoryStore
 
 RUNS_FOLDER = ".orun"
@@ -44,6 +47,9 @@ class Wiring:
         self.cwd = os.path.abspath(cwd or os.getcwd())
         self.env: Mapping[str, str] = variables() if env is None else env
         self._stores: dict[str, Store] = {}
+        self._fetched: dict[str, Fetched] = {}
+        self.on_fetch: Callable[[str], None] | None = None
+        """Told what was fetched, once for each file, before it is read."""
 
     @cached_property
     def paths(self) -> Paths:
@@ -92,6 +98,30 @@ class Wiring:
         from flowstone.drivers.clock import SystemClock
 
         return SystemClock()
+
+    def source(self, path: str) -> SourceText:
+        """The text of a file, or of what a remote reference names; SourceError."""
+        from flowstone.plan.bounds import SOURCE_BYTES
+        from flowstone.source.file import read_source
+
+        return self.fetch(path).source if is_remote(path) else read_source(self.place(path), SOURCE_BYTES)
+
+    def place(self, path: str) -> str:
+        """Where a source lies: an absolute path, or the remote reference itself without a password."""
+        return parse_remote(path).text if is_remote(path) else os.path.join(self.cwd, path)
+
+    def fetch(self, target: str) -> Fetched:
+        """What a remote reference names, fetched once by this process."""
+        from flowstone.dispatchers.http.failures import reason_of
+        from flowstone.source.fetch import fetch
+
+        remote = parse_remote(target)
+        found = self._fetched.get(remote.text)
+        if found is None:
+            found = self._fetched[remote.text] = fetch(remote, self.env, reason_of)
+            if self.on_fetch is not None:
+                self.on_fetch(found.notice)
+        return found
 
     def store_for(self, dialect: str, *, readonly: bool = False) -> Store:
         """The store that keeps a dialect's runs: one database, or the folder of documented files."""

@@ -22,10 +22,10 @@ from flowstone.formats.orun.parse import parse
 from flowstone.formats.orun.places import Places
 from flowstone.plan.model import SourceFile
 from flowstone.source.file import SourceText
+from flowstone.source.remote import is_remote
 from flowstone.source.tree import Scalar
 
 Load = Callable[[str], SourceText]
-REMOTE = ("github:", "https://", "http://")
 
 
 class At(msgspec.Struct, frozen=True):
@@ -76,7 +76,7 @@ class Family:
     def of(self, file: At, ref: str) -> tuple[At, Child] | None:
         """The checked file that a sound one nests under a path; None for a remote one."""
         target = file.beside(ref)
-        return None if ref.startswith(REMOTE) else (target, self._known[target.key])
+        return None if is_remote(ref) else (target, self._known[target.key])
 
     def check(self, file: At, document: Document, report: Report, above: tuple[At, ...] = ()) -> None:
         """Check the files that a document nests; `above` are those that nest it, the top one first."""
@@ -90,7 +90,7 @@ class Family:
 
     def _step(self, step: Step, ref: Scalar, report: Report, chain: tuple[At, ...], parent: Document) -> None:
         label = f"{step.label}: workflow {ref.text}"
-        if ref.text.startswith(REMOTE):
+        if is_remote(ref.text):
             return
         if not ref.text.strip() or OPEN in ref.text:
             message = f"{step.label}: workflow must be the path of a file, without {{{{ }}}}"

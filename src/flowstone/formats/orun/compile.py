@@ -14,6 +14,7 @@ from flowstone.formats.orun.places import Places
 from flowstone.formats.registry import ORUN, Compiled
 from flowstone.plan.model import Plan, SourceFile
 from flowstone.source.file import SourceText
+from flowstone.source.remote import is_remote
 
 
 def compile_orun(path: str, source: SourceText, load: Callable[[str], SourceText]) -> Compiled:
@@ -30,11 +31,12 @@ def compile_orun(path: str, source: SourceText, load: Callable[[str], SourceText
         return Compiled(None, report.sorted(), ORUN, digest)
     check(document, Places(tuple(source.text.split("\n"))), report)
     family = Family(load)
-    family.check(at(path, source.path), document, report)
+    # Of a fetched file the folder is where it is placed, not where it came from.
+    file = at(path.rpartition("/")[2] if is_remote(path) else path, source.path)
+    family.check(file, document, report)
     if report.failed:
         return Compiled(None, report.sorted(), ORUN, digest)
-    file = SourceFile(path, source.digest, source.size)
-    plan = _Lowering(family).plan(at(path, source.path), document, file, family.files)
+    plan = _Lowering(family).plan(file, document, SourceFile(path, source.digest, source.size), family.files)
     return Compiled(plan, report.sorted(), ORUN, digest)
 
 
