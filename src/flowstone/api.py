@@ -224,8 +224,22 @@ class Flowstone:
         """Reopen a run that failed or is held, without driving it; an active one stays as it is."""
         from flowstone.drivers.transitions import reopened
 
-        def change(state: State, now: int) -> Event | None:
-            return reopened(state, now)
+        def change(state: State, now: int) -> tuple[Event, ...]:
+            event = reopened(state, now)
+            return () if event is None else (event,)
+
+        return self._transition(run_id, change)
+
+    def decide(self, run_id: str, step: str, *, approved: bool, by: str, note: str | None = None) -> RunView:
+        """Take the judge's place for a step that its gate rejected for good or left without a verdict.
+
+        The decision is journaled with who and when; a drive (`drive(run_id)`) goes on from it.
+        """
+        from flowstone.drivers.transitions import decided
+        from flowstone.run.events import StepDecided
+
+        def change(state: State, now: int) -> tuple[Event, ...]:
+            return decided(state, step, StepDecided(step, now, approved, by, note))
 
         return self._transition(run_id, change)
 
@@ -233,7 +247,7 @@ class Flowstone:
         """Give a run up. IllegalTransition for one that has ended."""
         from flowstone.drivers.transitions import abandoned
 
-        return self._transition(run_id, abandoned)
+        return self._transition(run_id, lambda state, now: (abandoned(state, now),))
 
     def status(self, run_id: str) -> RunView:
         """A run as it stands, by id or unique prefix of it."""
@@ -454,7 +468,7 @@ class Flowstone:
 
         return keys_of(specs, self.wiring.env)
 
-    def _transition(self, run_id: str, change: Callable[[State, int], Event | None]) -> RunView:
+    def _transition(self, run_id: str, change: Callable[[State, int], tuple[Event, ...]]) -> RunView:
         from flowstone.drivers.journal import Journal, replay
         from flowstone.drivers.transitions import record
         from flowstone.plan.codec import decode_plan
@@ -464,9 +478,9 @@ class Flowstone:
         try:
             row = store.load(full)
             state = replay(store, full, decode_plan(row.record.plan), whole=False)
-            event = change(state, self.wiring.clock.now_ms())
-            if event is not None:
-                record(state, Journal(store, full, state.seq), event)
+            events = change(state, self.wiring.clock.now_ms())
+            if events:
+                record(state, Journal(store, full, state.seq), *events)
             return RunView(store.load(full), state)
         finally:
             lease.release()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from flowstone.drivers.journal import Journal
-from flowstone.errors import IllegalTransition
+from flowstone.errors import IllegalTransition, InputError
 from flowstone.plan.model import OnFailure
-from flowstone.run.events import Event, RunAbandoned, RunReopened, RunStatus, Status
+from flowstone.run.events import Event, RunAbandoned, RunReopened, RunStatus, Status, StepDecided
 from flowstone.run.fold import fold
 from flowstone.run.state import State
 
@@ -46,7 +46,23 @@ def abandoned(state: State, now: int) -> RunAbandoned:
     return RunAbandoned(now)
 
 
-def record(state: State, journal: Journal, event: Event) -> None:
-    """Fold one event in and make it durable."""
-    fold(state, event)
-    journal.append([event], state)
+def decided(state: State, step_id: str, verdict: StepDecided) -> tuple[Event, ...]:
+    """The events by which a person decides a step that its gate rejected or its judge left without a verdict."""
+    step = state.steps.get(step_id)
+    if step is None:
+        known = ", ".join(state.steps)
+        raise InputError(f'The run has no step "{step_id}".', hint=f"Its steps are: {known}.")
+    if not step.spent and step.status is not Status.HELD:
+        raise IllegalTransition(
+            f'Step "{step_id}" waits for no decision: it is {step.status}.',
+            code="STEP_NOT_DECIDABLE",
+            hint="A step can be decided when its gate rejected it for good, or its judge gave no verdict.",
+        )
+    return verdict, RunReopened(verdict.at, (step_id,))
+
+
+def record(state: State, journal: Journal, *events: Event) -> None:
+    """Fold events in and make them durable together."""
+    for event in events:
+        fold(state, event)
+    journal.append(events, state)

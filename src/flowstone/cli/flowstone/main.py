@@ -13,11 +13,13 @@ _HERE = "flowstone.cli.flowstone"
 VERBS = {
     "abandon": Verb(f"{_HERE}.abandon", "End a run for good."),
     "akm": Verb("flowstone.cli.akm.main", "The command akm, for those who have the original installed."),
+    "approve": Verb(f"{_HERE}.approve", "Let a step through that its gate could not decide."),
     "completion": Verb(f"{_HERE}.completion", "Print the script that completes words in a shell."),
     "lint": Verb(f"{_HERE}.lint", "Check workflow files for mistakes."),
     "list": Verb(f"{_HERE}.list", "List runs, the newest first."),
     "orun": Verb("flowstone.cli.orun.main", "The command orun, for those who have the original installed."),
     "plan": Verb(f"{_HERE}.plan", "Show the frozen plan of a workflow; writes nothing."),
+    "reject": Verb(f"{_HERE}.reject", "Fail a step that its gate could not decide."),
     "resume": Verb(f"{_HERE}.resume", "Go on with a run that stopped."),
     "run": Verb(f"{_HERE}.run", "Run a workflow file or ref."),
     "schema": Verb(f"{_HERE}.schema", "Print the JSON Schema of a language."),

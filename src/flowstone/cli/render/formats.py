@@ -114,9 +114,12 @@ def as_json_lines(envelope: Envelope) -> str:
 
 
 def as_yaml(envelope: Envelope) -> str:
+    import json
+
     import yaml
 
-    return yaml.dump(envelope, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, default_flow_style=False)
+    plain = json.loads(json.dumps(envelope))  # the words of enums as texts, tuples as lists
+    return yaml.dump(plain, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, default_flow_style=False)
 
 
 def as_text(envelope: Envelope) -> str:

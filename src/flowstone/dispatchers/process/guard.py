@@ -83,6 +83,8 @@ class Server:
         signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
 
     def run(self) -> None:
+        self.reply("ready", -1)
+        self.send_replies()
         while self.commands or not self.driver_gone:
             ending = any(c.signal is not None for c in self.commands.values())
             sources: list[Any] = [self.wake] if self.driver_gone else [self.sock, self.wake]

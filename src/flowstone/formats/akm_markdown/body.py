@@ -75,9 +75,19 @@ def _check_step(draft: Draft, section: Section | None, report: Report) -> None:
             report.error("section-missing", message, draft.place, f"add a section ## {draft.id}")
         return
     if not draft.routes and not section.text.strip():
-        message = f'The section of step "{draft.id}" holds no instructions.'
-        report.error("section-empty", message, section.place, "write what the step does below its heading")
+        _no_instructions(draft, section, report)
     for what, text in (("instructions", section.text), ("rubric", section.gate_text or "")):
         if (size := utf8_size(text)) > bounds.INSTRUCTION_BYTES:
             message = f'The {what} of step "{draft.id}" have {size:,} bytes; at most 256 KiB are allowed.'
             report.error("instructions-too-large", message, section.place)
+
+
+def _no_instructions(draft: Draft, section: Section, report: Report) -> None:
+    """A mistake, unless a command's section was begun with a gate that is still to be written."""
+    message = f'The section of step "{draft.id}" holds no instructions.'
+    hint = "write what the step does below its heading"
+    begun = section.gate_place is not None and section.gate_text is None
+    if begun and draft.unit.exec is not None:
+        report.warn("section-empty", message, section.place, hint)
+    else:
+        report.error("section-empty", message, section.place, hint)

@@ -263,6 +263,16 @@ class TestDeadGuard:
         assert heard == ["INT", "TERM", "HUP"]
 
 
+class TestParricide:
+    def test_a_command_that_kills_its_guard_at_once_fails_and_the_next_one_runs(self, bench: Bench) -> None:
+        async def work(dispatcher) -> tuple[Outcome, Outcome]:
+            first = await dispatcher.perform(bench.dispatch("sh", "-c", "kill -9 $PPID; sleep 1"))
+            return first, await dispatcher.perform(bench.dispatch("echo", "still here"))
+
+        first, second = bench.using(work)
+        assert (first.reason, second.value) == ("dispatch_error", "still here")
+
+
 class TestMany:
     def test_five_hundred_commands(self, bench: Bench) -> None:
         async def work(dispatcher) -> list[Outcome]:
