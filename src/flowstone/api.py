@@ -28,7 +28,6 @@ from flowstone.errors import (
     UnknownRun,
 )
 from flowstone.ports.dialect import Dialect, Given, Resolved
-from flowstone.ports.observer import ChildObserver
 from flowstone.ports.secrets import SCHEME
 from flowstone.run.events import Event, RunStatus
 from flowstone.run.record import RunRecord, RunRow, RunSummary
@@ -73,6 +72,8 @@ class RunView(msgspec.Struct, frozen=True):
     state: Any
     driver: str | None = None
     """Who drives the run now (`pid 123`); None when nobody does."""
+    children: tuple[RunRow, ...] = ()
+    """The runs of nested workflows, the oldest first."""
 
 
 class Started(msgspec.Struct, frozen=True):
@@ -191,11 +192,12 @@ class Flowstone:
         line that a unit prints. LeaseHeld when another process drives the run.
         """
         from flowstone.drivers.drive import drive_run
+        from flowstone.drivers.publishing import Publisher
         from flowstone.drivers.transitions import reopened
 
         options = options or self.drive_options()
         store, full = self.wiring.store_of(run_id)
-        watcher = _Chain(self, observer, on_event)
+        watcher = Publisher(self.wiring.project, observer, on_event)
         return drive_run(
             store,
             full,
@@ -244,10 +246,20 @@ class Flowstone:
         return self._transition(run_id, change)
 
     def abandon(self, run_id: str) -> RunView:
-        """Give a run up. IllegalTransition for one that has ended."""
+        """Give a run up, and those that it nests. IllegalTransition for one that has ended."""
         from flowstone.drivers.transitions import abandoned
 
-        return self._transition(run_id, lambda state, now: (abandoned(state, now),))
+        def change(state: State, now: int) -> tuple[Event, ...]:
+            return (abandoned(state, now),)
+
+        view = self._transition(run_id, change)
+        store, waiting = self.wiring.store_for(view.row.record.dialect), [view.row.record.id]
+        while waiting:
+            for child in store.find(parent=waiting.pop()):
+                waiting.append(child.record.id)
+                if child.summary.status in (RunStatus.ACTIVE, RunStatus.HELD):
+                    self._transition(child.record.id, change, nested=True)
+        return view
 
     def status(self, run_id: str) -> RunView:
         """A run as it stands, by id or unique prefix of it."""
@@ -257,7 +269,8 @@ class Flowstone:
         store, full = self.wiring.store_of(run_id, readonly=True)
         row = store.load(full)
         state = replay(store, full, decode_plan(row.record.plan, check=False), whole=False)
-        return RunView(row, state, store.driver_of(full) if state.active else None)
+        children = tuple(store.find(parent=full))[::-1]
+        return RunView(row, state, store.driver_of(full) if state.active else None, children)
 
     def list(self, *, ref: str | None = None, scope: str | None = None, active_only: bool = False) -> list[RunRow]:
         """The runs that can be seen from this folder, the newest first."""
@@ -468,15 +481,19 @@ class Flowstone:
 
         return keys_of(specs, self.wiring.env)
 
-    def _transition(self, run_id: str, change: Callable[[State, int], tuple[Event, ...]]) -> RunView:
+    def _transition(
+        self, run_id: str, change: Callable[[State, int], tuple[Event, ...]], *, nested: bool = False
+    ) -> RunView:
         from flowstone.drivers.journal import Journal, replay
-        from flowstone.drivers.transitions import record
+        from flowstone.drivers.transitions import record, refuse_child
         from flowstone.plan.codec import decode_plan
 
         store, full = self.wiring.store_of(run_id)
         lease = store.lease(full, f"pid {os.getpid()}")
         try:
             row = store.load(full)
+            if not nested:
+                refuse_child(row.record)
             state = replay(store, full, decode_plan(row.record.plan), whole=False)
             events = change(state, self.wiring.clock.now_ms())
             if events:
@@ -484,39 +501,6 @@ class Flowstone:
             return RunView(store.load(full), state)
         finally:
             lease.release()
-
-
-class _Chain:
-    """Tells everyone who watches: the run's documented files, the caller's callback and observer."""
-
-    def __init__(self, flow: Flowstone, observer: Observer | None, on_event: Callable[[Event], None] | None) -> None:
-        self._flow = flow
-        self._observer = observer
-        self._on_event = on_event
-        self._dialect: Dialect | None = None
-
-    def recorded(self, state: State, events: Sequence[Event]) -> None:
-        if self._dialect is None:
-            self._dialect = self._flow.dialect(state.plan.dialect)
-        for text in self._flow.wiring.project(self._dialect, state, events):
-            self.warned(text)
-        if self._on_event is not None:
-            for event in events:
-                self._on_event(event)
-        if self._observer is not None:
-            self._observer.recorded(state, events)
-
-    def nested(self, path: str, state: State, events: Sequence[Event]) -> None:
-        if isinstance(self._observer, ChildObserver):
-            self._observer.nested(path, state, events)
-
-    @property
-    def line(self) -> Callable[[str, str, str], None]:
-        return self._observer.line if self._observer is not None else _unheard
-
-    def warned(self, text: str) -> None:
-        if self._observer is not None:
-            self._observer.warned(text)
 
 
 def diagnostics_text(path: str, text: str, diagnostics: Sequence[Diagnostic], *, colour: bool = False) -> str:
@@ -538,10 +522,6 @@ def diagnostics_sarif(files: Sequence[tuple[str, Sequence[Diagnostic]]]) -> dict
     from flowstone.source.report import to_sarif
 
     return to_sarif(files)
-
-
-def _unheard(step: str, unit: str, text: str) -> None:
-    """Where nobody listens to what units print."""
 
 
 def is_path(target: str) -> bool:

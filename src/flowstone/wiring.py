@@ -48,6 +48,7 @@ class Wiring:
         self.env: Mapping[str, str] = variables() if env is None else env
         self._stores: dict[str, Store] = {}
         self._fetched: dict[str, Fetched] = {}
+        self._dialects: dict[str, Dialect] = {}
         self.on_fetch: Callable[[str], None] | None = None
         """Told what was fetched, once for each file, before it is read."""
 
@@ -169,12 +170,17 @@ class Wiring:
             provenance=row.record.provenance,
         )
 
-    def project(self, dialect: Dialect, state: State, events: Sequence[Event]) -> tuple[str, ...]:
+    def project(self, state: State, events: Sequence[Event]) -> tuple[str, ...]:
         """Write the files of a run that its language documents and that changed; returns warnings."""
-        projection = dialect.projection
+        from flowstone.formats.registry import dialect_of
+
+        name = state.plan.dialect
+        if name not in self._dialects:
+            self._dialects[name] = dialect_of(name)
+        projection = self._dialects[name].projection
         if projection is None:
             return ()
-        return self._directory_store(dialect.name).publish(state.run_id, projection.files(state, events))
+        return self._directory_store(name).publish(state.run_id, projection.files(state, events))
 
     def write_shims(self, row: RunRow, plan: Plan) -> None:
         """Write the programs that commands of a plan find in front of their PATH."""
@@ -357,7 +363,7 @@ class _ChildHost:
         return self._workshop.of_child(row, plan, resolved, connections)
 
     def publish(self, state: State, events: Sequence[Event]) -> tuple[str, ...]:
-        return self._wiring.project(self.dialect, state, events)
+        return self._wiring.project(state, events)
 
 
 class _Unavailable:
