@@ -154,7 +154,8 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
 def _client() -> Any:
     import httpx2
 
-    client = httpx2.Client(timeout=WAIT_S, follow_redirects=False)
+    limits = httpx2.Limits(max_keepalive_connections=0)
+    client = httpx2.Client(timeout=WAIT_S, limits=limits, follow_redirects=False)
     client.headers = httpx2.Headers({"user-agent": "flowstone", "accept": "*/*", "accept-encoding": "identity"})
     return client
 
