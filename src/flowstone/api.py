@@ -31,6 +31,7 @@ from flowstone.ports.dialect import Dialect, Given, Resolved
 from flowstone.ports.secrets import SCHEME
 from flowstone.run.events import Event, RunStatus
 from flowstone.run.record import RunRecord, RunRow, RunSummary
+from flowstone.source.remote import is_remote
 from flowstone.wiring import DIALECTS, RunWorkshop, Wiring, require_dispatchers
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from flowstone.freeze.frozen import Frozen
     from flowstone.plan.model import Plan
     from flowstone.ports.observer import Observer
-    from flowstone.ports.projection import Projection
     from flowstone.ports.store import Store
     from flowstone.run.state import State
     from flowstone.source.file import SourceText
@@ -72,6 +72,8 @@ class RunView(msgspec.Struct, frozen=True):
     state: Any
     driver: str | None = None
     """Who drives the run now (`pid 123`); None when nobody does."""
+    children: tuple[RunRow, ...] = ()
+    """The runs of nested workflows, the oldest first."""
 
 
 class Started(msgspec.Struct, frozen=True):
@@ -110,15 +112,14 @@ class Flowstone:
 
     def compile(self, target: str) -> Workflow:
         """Compile a file or an asset ref. Mistakes are in the result's `diagnostics`, not raised."""
-        from flowstone.plan.bounds import SOURCE_BYTES
-        from flowstone.source.file import read_source
-
+        if is_remote(target):
+            return self._compiled_remote(target)
         if self.language is not None or is_path(target):
-            path = os.path.join(self.wiring.cwd, target)
-            source = read_source(path, SOURCE_BYTES)
+            path = self.wiring.place(target)
+            source = self.wiring.source(path)
             return Workflow(target, source, self._compiled(target, path, source), partial(self._ref_of, path))
         found = self.wiring.catalog.find(target)
-        source = read_source(found.path, SOURCE_BYTES)
+        source = self.wiring.source(found.path)
         shown = os.path.relpath(found.path, self.wiring.cwd)
         return Workflow(shown, source, self._compiled(shown, found.path, source), lambda: found.ref)
 
@@ -168,7 +169,7 @@ class Flowstone:
         frozen = self._freeze(workflow)
         require_dispatchers(frozen.plan)
         record = self._record(workflow, frozen, dialect, resolved)
-        _unchanged(workflow)
+        self._unchanged(workflow)
         store.create(record, RunSummary(updated_at=record.created_at, current_step=frozen.plan.steps[0].id))
         self._plans[record.id] = frozen.plan
         told = (*frozen.warnings, *(notice.message for notice in frozen.notices))
@@ -191,16 +192,18 @@ class Flowstone:
         line that a unit prints. LeaseHeld when another process drives the run.
         """
         from flowstone.drivers.drive import drive_run
+        from flowstone.drivers.publishing import Publisher
         from flowstone.drivers.transitions import reopened
 
+        options = options or self.drive_options()
         store, full = self.wiring.store_of(run_id)
-        watcher = _Chain(self, observer, on_event)
+        watcher = Publisher(self.wiring.project, observer, on_event)
         return drive_run(
             store,
             full,
             self._plan_of,
-            lambda row, state: self._workshop(row, state, given or Given(), lines),
-            options or self.drive_options(),
+            lambda row, state: self._workshop(row, state, given or Given(), lines, options.run_width),
+            options,
             self.wiring.clock,
             watcher,
             reopen=reopened if reopen else None,
@@ -243,10 +246,20 @@ class Flowstone:
         return self._transition(run_id, change)
 
     def abandon(self, run_id: str) -> RunView:
-        """Give a run up. IllegalTransition for one that has ended."""
+        """Give a run up, and those that it nests. IllegalTransition for one that has ended."""
         from flowstone.drivers.transitions import abandoned
 
-        return self._transition(run_id, lambda state, now: (abandoned(state, now),))
+        def change(state: State, now: int) -> tuple[Event, ...]:
+            return (abandoned(state, now),)
+
+        view = self._transition(run_id, change)
+        store, waiting = self.wiring.store_for(view.row.record.dialect), [view.row.record.id]
+        while waiting:
+            for child in store.find(parent=waiting.pop()):
+                waiting.append(child.record.id)
+                if child.summary.status in (RunStatus.ACTIVE, RunStatus.HELD):
+                    self._transition(child.record.id, change, nested=True)
+        return view
 
     def status(self, run_id: str) -> RunView:
         """A run as it stands, by id or unique prefix of it."""
@@ -256,7 +269,8 @@ class Flowstone:
         store, full = self.wiring.store_of(run_id, readonly=True)
         row = store.load(full)
         state = replay(store, full, decode_plan(row.record.plan, check=False), whole=False)
-        return RunView(row, state, store.driver_of(full) if state.active else None)
+        children = tuple(store.find(parent=full))[::-1]
+        return RunView(row, state, store.driver_of(full) if state.active else None, children)
 
     def list(self, *, ref: str | None = None, scope: str | None = None, active_only: bool = False) -> list[RunRow]:
         """The runs that can be seen from this folder, the newest first."""
@@ -299,24 +313,18 @@ class Flowstone:
 
     def source_text(self, path: str) -> str:
         """The text of a source for showing its lines; empty when it cannot be read."""
-        from flowstone.plan.bounds import SOURCE_BYTES
-        from flowstone.source.file import read_source
-
         try:
-            return read_source(os.path.join(self.wiring.cwd, path), SOURCE_BYTES).text
+            return self.wiring.source(path).text
         except SourceError:
             return ""
 
     def source_changed(self, row: RunRow) -> bool:
         """Whether the source that a run was started from is another one now (or is gone)."""
-        from flowstone.plan.bounds import SOURCE_BYTES
-        from flowstone.source.file import read_source
-
         path = row.record.source_path
         if path is None:
             return False
         try:
-            return read_source(path, SOURCE_BYTES).digest != row.record.source_digest
+            return self.wiring.source(path).digest != row.record.source_digest
         except SourceError:
             return True
 
@@ -325,23 +333,22 @@ class Flowstone:
 
         DigestMismatch where the plan allows a resume only with the same source.
         """
-        from flowstone.plan.bounds import SOURCE_BYTES
         from flowstone.plan.codec import decode_plan
         from flowstone.plan.model import ResumeRule
-        from flowstone.source.file import read_source
 
         store, full = self.wiring.store_of(run_id, readonly=True)
         row = store.load(full)
-        if decode_plan(row.record.plan, check=False).policies.resume is not ResumeRule.SAME_SOURCE:
+        plan = decode_plan(row.record.plan, check=False)
+        if plan.policies.resume is not ResumeRule.SAME_SOURCE:
             return self.source_changed(row)
-        place = os.path.join(self.wiring.cwd, path) if path is not None else row.record.source_path
-        found = read_source(place, SOURCE_BYTES).digest if place is not None else row.record.source_digest
+        place = self.wiring.place(path) if path is not None else row.record.source_path
+        found = self.wiring.source(place).digest if place is not None else row.record.source_digest
         if found != row.record.source_digest:
-            raise DigestMismatch(
-                f"resume {full}: workflow digest changed (sha256:{row.record.source_digest} → sha256:{found}) — "
-                "a resumed run must execute the file it started with",
-                hint="Restore the file to resume, or start a new run of the changed file.",
-            )
+            raise _changed(full, "workflow", str(row.record.source_digest), str(found))
+        if place is not None and len(plan.read_set) > 1:
+            for before, now in zip(plan.read_set, self.compiled_plan(place).read_set, strict=False):
+                if before.digest != now.digest:
+                    raise _changed(full, f"{before.path}: workflow", before.digest, now.digest)
         return False
 
     @property
@@ -355,6 +362,15 @@ class Flowstone:
         from flowstone.formats.registry import compile_source
 
         return compile_source(shown, path, source, self.language)
+
+    def _compiled_remote(self, target: str) -> Workflow:
+        """A fetched orun workflow, as if it lay in the working folder under a name that nothing has."""
+        from flowstone.formats.registry import ORUN, compile_source
+
+        source = self.wiring.fetch(target).source
+        path = os.path.join(self.wiring.cwd, f".fetched-{source.digest}.yaml")
+        compiled = compile_source(source.path, path, source, ORUN)
+        return Workflow(source.path, source, compiled, lambda: source.path)
 
     def _ref_of(self, path: str) -> str:
         return self.wiring.catalog.ref_of(path) or os.path.realpath(path)
@@ -387,9 +403,10 @@ class Flowstone:
             plan=_storable(frozen, resolved.secrets),
             plan_hash=frozen.hash,
             created_at=clock.now_ms(),
-            source_path=os.path.join(self.wiring.cwd, workflow.source.path),
+            source_path=self.wiring.place(workflow.source.path),
             source_digest=workflow.source.digest,
             params=resolved.stored,
+            provenance=self.wiring.fetch(workflow.path).provenance if is_remote(workflow.path) else (),
             harness=harness,
             session=session,
         )
@@ -408,11 +425,20 @@ class Flowstone:
         self.check_source(row.record.id)
         return self._freeze(self.sound(row.record.source_path)).plan
 
+    def _unchanged(self, workflow: Workflow) -> None:
+        """The guard before publication: the file that was read is still what was read."""
+        if self.wiring.source(workflow.source.path).digest != workflow.source.digest:
+            raise FreezeError(
+                f"{workflow.path} changed while its plan was frozen; nothing was published.",
+                code="WORKFLOW_SOURCE_CHANGED",
+                hint="Run the command again.",
+            )
+
     def _active_run(self, store: Store, ref: str) -> str | None:
         rows = store.find(ref=ref, scope=self.wiring.scope.key, active_only=True, limit=1)
         return next((row.record.id for row in rows), None)
 
-    def _workshop(self, row: RunRow, state: State, given: Given, lines: bool) -> RunWorkshop:
+    def _workshop(self, row: RunRow, state: State, given: Given, lines: bool, run_width: int | None) -> RunWorkshop:
         from flowstone.run.record import RunRow as Row
 
         dialect = self.dialect(row.record.dialect)
@@ -425,9 +451,8 @@ class Flowstone:
         granted = (value for fields in given.connections.values() for value in fields.values())
         secrets = [*resolved.secrets, *granted, *self._engine_keys(state.plan)]
         assert isinstance(row, Row)
-        for name in _shims(state.plan):
-            self.wiring.write_shim(row.record.id, row.record.dialect, name, self.wiring.program(name))
-        return RunWorkshop(self.wiring, row, resolved.params, connections, secrets, lines)
+        self.wiring.write_shims(row, state.plan)
+        return RunWorkshop(self.wiring, row, resolved.params, connections, secrets, lines, run_width)
 
     def _granted(self, given: Given) -> Given:
         """The same with the value of each secret that a granted field names; InputError if one is missing."""
@@ -456,15 +481,19 @@ class Flowstone:
 
         return keys_of(specs, self.wiring.env)
 
-    def _transition(self, run_id: str, change: Callable[[State, int], tuple[Event, ...]]) -> RunView:
+    def _transition(
+        self, run_id: str, change: Callable[[State, int], tuple[Event, ...]], *, nested: bool = False
+    ) -> RunView:
         from flowstone.drivers.journal import Journal, replay
-        from flowstone.drivers.transitions import record
+        from flowstone.drivers.transitions import record, refuse_child
         from flowstone.plan.codec import decode_plan
 
         store, full = self.wiring.store_of(run_id)
         lease = store.lease(full, f"pid {os.getpid()}")
         try:
             row = store.load(full)
+            if not nested:
+                refuse_child(row.record)
             state = replay(store, full, decode_plan(row.record.plan), whole=False)
             events = change(state, self.wiring.clock.now_ms())
             if events:
@@ -472,38 +501,6 @@ class Flowstone:
             return RunView(store.load(full), state)
         finally:
             lease.release()
-
-
-class _Chain:
-    """Tells everyone who watches: the run's documented files, the caller's callback and observer."""
-
-    def __init__(self, flow: Flowstone, observer: Observer | None, on_event: Callable[[Event], None] | None) -> None:
-        self._flow = flow
-        self._observer = observer
-        self._on_event = on_event
-        self._asked = False
-        self._projection: Projection | None = None
-
-    def recorded(self, state: State, events: Sequence[Event]) -> None:
-        if not self._asked:
-            self._asked, self._projection = True, self._flow.dialect(state.plan.dialect).projection
-        projection = self._projection
-        if projection is not None:
-            for text in self._flow.wiring.publish(state, state.plan.dialect, list(projection.files(state, events))):
-                self.warned(text)
-        if self._on_event is not None:
-            for event in events:
-                self._on_event(event)
-        if self._observer is not None:
-            self._observer.recorded(state, events)
-
-    @property
-    def line(self) -> Callable[[str, str, str], None]:
-        return self._observer.line if self._observer is not None else _unheard
-
-    def warned(self, text: str) -> None:
-        if self._observer is not None:
-            self._observer.warned(text)
 
 
 def diagnostics_text(path: str, text: str, diagnostics: Sequence[Diagnostic], *, colour: bool = False) -> str:
@@ -527,13 +524,14 @@ def diagnostics_sarif(files: Sequence[tuple[str, Sequence[Diagnostic]]]) -> dict
     return to_sarif(files)
 
 
-def _unheard(step: str, unit: str, text: str) -> None:
-    """Where nobody listens to what units print."""
-
-
 def is_path(target: str) -> bool:
     """Whether a target names a file, not an asset ref."""
-    return target.endswith(SOURCE_SUFFIXES) or target.startswith((".", "/", "~")) or os.path.isfile(target)
+    return (
+        is_remote(target)
+        or target.endswith(SOURCE_SUFFIXES)
+        or target.startswith((".", "/", "~"))
+        or os.path.isfile(target)
+    )
 
 
 def workflow_template(name: str, updated: str) -> str:
@@ -555,15 +553,6 @@ def timeout_of(text: str) -> int | None:
         raise InputError(f"Invalid value for --timeout: {error}") from None
 
 
-def _shims(plan: Plan) -> list[str]:
-    """The programs that commands of a plan find in front of their PATH."""
-    from flowstone.plan.units import ExecSpec
-
-    specs = [step.unit.spec for step in plan.steps if step.unit is not None]
-    names = [spec.environment.shim for spec in specs if isinstance(spec, ExecSpec)]
-    return list(dict.fromkeys(name for name in names if name is not None))
-
-
 def _storable(frozen: Frozen, secrets: Sequence[str]) -> str:
     """The plan's text for the store. A plan that a resume makes anew is stored without secrets."""
     from flowstone.plan.codec import encode_plan
@@ -576,17 +565,12 @@ def _storable(frozen: Frozen, secrets: Sequence[str]) -> str:
     return encode_plan(scrubbed(frozen.plan, Redactor(secrets).text))
 
 
-def _unchanged(workflow: Workflow) -> None:
-    """The guard before publication: every file that was read is still what was read."""
-    from flowstone.plan.bounds import SOURCE_BYTES
-    from flowstone.source.file import read_source
-
-    if read_source(workflow.source.path, SOURCE_BYTES).digest != workflow.source.digest:
-        raise FreezeError(
-            f"{workflow.path} changed while its plan was frozen; nothing was published.",
-            code="WORKFLOW_SOURCE_CHANGED",
-            hint="Run the command again.",
-        )
+def _changed(run_id: str, what: str, before: str, now: str) -> DigestMismatch:
+    return DigestMismatch(
+        f"resume {run_id}: {what} digest changed (sha256:{before} → sha256:{now}) — "
+        "a resumed run must execute the file it started with",
+        hint="Restore the file to resume, or start a new run of the changed file.",
+    )
 
 
 __all__ = [

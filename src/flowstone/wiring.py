@@ -15,6 +15,7 @@ from flowstone.config.paths import Paths, locate
 from flowstone.errors import ConfigError, FreezeError, UnknownRun
 from flowstone.ports.dispatcher import Dispatch, Dispatcher, Workspace
 from flowstone.run.outcome import Outcome
+from flowstone.source.remote import is_remote, parse_remote
 
 if TYPE_CHECKING:
     from flowstone.assets.catalog import FileCatalog
@@ -24,12 +25,16 @@ if TYPE_CHECKING:
     from flowstone.plan.model import Plan
     from flowstone.plan.units import AgentSpec, AnySpec
     from flowstone.ports.catalog import EngineConfig
+    from flowstone.ports.dialect import Dialect, Resolved
     from flowstone.ports.observer import Observer
     from flowstone.ports.secrets import Secrets
     from flowstone.ports.store import Lease, Store
     from flowstone.redaction import Redactor
+    from flowstone.run.events import Event
     from flowstone.run.record import RunRow
     from flowstone.run.state import State
+    from flowstone.source.fetch import Fetched
+    from flowstone.source.file import SourceText
     from flowstone.stores.directory.store import DirectoryStore
 
 RUNS_FOLDER = ".orun"
@@ -42,6 +47,10 @@ class Wiring:
         self.cwd = os.path.abspath(cwd or os.getcwd())
         self.env: Mapping[str, str] = variables() if env is None else env
         self._stores: dict[str, Store] = {}
+        self._fetched: dict[str, Fetched] = {}
+        self._dialects: dict[str, Dialect] = {}
+        self.on_fetch: Callable[[str], None] | None = None
+        """Told what was fetched, once for each file, before it is read."""
 
     @cached_property
     def paths(self) -> Paths:
@@ -91,6 +100,30 @@ class Wiring:
 
         return SystemClock()
 
+    def source(self, path: str) -> SourceText:
+        """The text of a file, or of what a remote reference names; SourceError."""
+        from flowstone.plan.bounds import SOURCE_BYTES
+        from flowstone.source.file import read_source
+
+        return self.fetch(path).source if is_remote(path) else read_source(self.place(path), SOURCE_BYTES)
+
+    def place(self, path: str) -> str:
+        """Where a source lies: an absolute path, or the remote reference itself without a password."""
+        return parse_remote(path).text if is_remote(path) else os.path.join(self.cwd, path)
+
+    def fetch(self, target: str) -> Fetched:
+        """What a remote reference names, fetched once by this process."""
+        from flowstone.dispatchers.http.failures import reason_of
+        from flowstone.source.fetch import fetch
+
+        remote = parse_remote(target)
+        found = self._fetched.get(remote.text)
+        if found is None:
+            found = self._fetched[remote.text] = fetch(remote, self.env, reason_of)
+            if self.on_fetch is not None:
+                self.on_fetch(found.notice)
+        return found
+
     def store_for(self, dialect: str, *, readonly: bool = False) -> Store:
         """The store that keeps a dialect's runs: one database, or the folder of documented files."""
         from flowstone.stores.registry import open_store
@@ -137,12 +170,26 @@ class Wiring:
             provenance=row.record.provenance,
         )
 
-    def publish(self, state: State, dialect: str, files: Sequence[tuple[str, bytes]]) -> tuple[str, ...]:
-        """Write the documented files of a run; returns warnings."""
-        return self._directory_store(dialect).publish(state.run_id, files)
+    def project(self, state: State, events: Sequence[Event]) -> tuple[str, ...]:
+        """Write the files of a run that its language documents and that changed; returns warnings."""
+        from flowstone.formats.registry import dialect_of
 
-    def write_shim(self, run_id: str, dialect: str, name: str, argv: Sequence[str]) -> None:
-        self._directory_store(dialect).write_shim(run_id, name, argv)
+        name = state.plan.dialect
+        if name not in self._dialects:
+            self._dialects[name] = dialect_of(name)
+        projection = self._dialects[name].projection
+        if projection is None:
+            return ()
+        return self._directory_store(name).publish(state.run_id, projection.files(state, events))
+
+    def write_shims(self, row: RunRow, plan: Plan) -> None:
+        """Write the programs that commands of a plan find in front of their PATH."""
+        from flowstone.plan.units import ExecSpec
+
+        specs = [step.unit.spec for step in plan.steps if step.unit is not None]
+        names = [spec.environment.shim for spec in specs if isinstance(spec, ExecSpec)]
+        for name in dict.fromkeys(name for name in names if name is not None):
+            self._directory_store(row.record.dialect).write_shim(row.record.id, name, self.program(name))
 
     def program(self, name: str) -> list[str]:
         """The words that start one of our own commands as this very program, from any folder."""
@@ -178,7 +225,10 @@ FOLDER_DIALECTS = frozenset({"orun"})
 
 
 class RunWorkshop:
-    """The dispatchers of one run's drive (the Workshop port of `flowstone.drivers.drive`)."""
+    """The dispatchers of one run's drive (the Workshop port of `flowstone.drivers.drive`).
+
+    `run_width` is how many units may run at a time where a nested workflow does not say.
+    """
 
     def __init__(
         self,
@@ -188,15 +238,18 @@ class RunWorkshop:
         connections: dict[str, Any],
         secrets: Sequence[str],
         lines: bool,
+        run_width: int | None = None,
     ) -> None:
         from flowstone.redaction import Redactor
 
         self.params = params
         self.connections = connections
-        self._wiring = wiring
-        self._row = row
+        self.wiring = wiring
+        self.row = row
         self._redactor: Redactor = Redactor(secrets)
+        self._secrets = tuple(secrets)
         self._lines = lines
+        self.run_width = run_width
         self._made: dict[type, Dispatcher] = {}
 
     def open(self, lease: Lease, observer: Observer) -> Callable[[AnySpec], Dispatcher]:
@@ -225,10 +278,10 @@ class RunWorkshop:
         from flowstone.dispatchers.process.dispatcher import ProcessDispatcher
 
         return ProcessDispatcher(
-            self._wiring.workspace(self._row),
-            self._wiring.env,
+            self.wiring.workspace(self.row),
+            self.wiring.env,
             self._redactor,
-            lambda ref: self._wiring.catalog.env_values(ref),  # noqa: PLW0108  (the catalog is made when a unit needs it)
+            lambda ref: self.wiring.catalog.env_values(ref),  # noqa: PLW0108  (the catalog is made when a unit needs it)
             observer.line if self._lines else None,
             lease.fd,
         )
@@ -246,12 +299,24 @@ class RunWorkshop:
     def _scripts(self, lease: Lease, observer: Observer) -> Dispatcher:
         from flowstone.dispatchers.script.dispatcher import ScriptDispatcher
 
-        return ScriptDispatcher(self._wiring.env, self._redactor)
+        return ScriptDispatcher(self.wiring.env, self._redactor)
+
+    def _children(self, lease: Lease, observer: Observer) -> Dispatcher:
+        from flowstone.dispatchers.child import ChildDispatcher
+        from flowstone.drivers.children import LocalChildRuns
+
+        return ChildDispatcher(LocalChildRuns(_ChildHost(self), observer))
+
+    def of_child(self, row: RunRow, plan: Plan, resolved: Resolved, connections: dict[str, Any]) -> RunWorkshop:
+        """The workshop of a nested run: the same wiring, and what is secret here is secret there."""
+        self.wiring.write_shims(row, plan)
+        secrets = (*self._secrets, *resolved.secrets)
+        return RunWorkshop(self.wiring, row, resolved.params, connections, secrets, self._lines, self.run_width)
 
     def _models(self, lease: Lease, observer: Observer) -> Dispatcher:
         from flowstone.dispatchers.llm.dispatcher import LlmDispatcher
 
-        return LlmDispatcher(self._wiring.env, self._redactor)
+        return LlmDispatcher(self.wiring.env, self._redactor)
 
     def _agents(self, lease: Lease, observer: Observer) -> Dispatcher:
         """Agents run as commands do, below the same guard."""
@@ -271,6 +336,7 @@ MAKERS: dict[str, Callable[[RunWorkshop, Lease, Observer], Dispatcher]] = {
     "SleepSpec": RunWorkshop._sleeps,
     "HttpSpec": RunWorkshop._requests,
     "ScriptSpec": RunWorkshop._scripts,
+    "ChildSpec": RunWorkshop._children,
     "LlmSpec": RunWorkshop._models,
     "AgentSpec": RunWorkshop._agents,
 }
@@ -311,6 +377,31 @@ def _no_harness(step: str, spec: AgentSpec, known: Iterable[str]) -> ConfigError
         hint=f"Configure an engine of another platform ({', '.join(known)}), for example: "
         f"akm config set engines.{spec.engine}.platform opencode",
     )
+
+
+class _ChildHost:
+    """What the runs of nested workflows need of their parent's workshop (drivers.children.Host)."""
+
+    def __init__(self, workshop: RunWorkshop) -> None:
+        from flowstone.formats.registry import dialect_of
+
+        self._workshop = workshop
+        self._wiring = workshop.wiring
+        self.parent = workshop.row
+        self.dialect: Dialect = dialect_of(self.parent.record.dialect)
+        self.store = self._wiring.store_for(self.dialect.name)
+        self.clock = self._wiring.clock
+        self.connections = workshop.connections
+        self.run_width = workshop.run_width
+
+    def redact(self, value: Any) -> Any:
+        return self._workshop.redact(value)
+
+    def workshop(self, row: RunRow, plan: Plan, resolved: Resolved, connections: dict[str, Any]) -> RunWorkshop:
+        return self._workshop.of_child(row, plan, resolved, connections)
+
+    def publish(self, state: State, events: Sequence[Event]) -> tuple[str, ...]:
+        return self._wiring.project(state, events)
 
 
 class _Unavailable:

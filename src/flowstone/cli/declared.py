@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from flowstone.errors import FlowstoneError, InputError, UsageError
+from flowstone.source.remote import is_remote
 
 if TYPE_CHECKING:
     from flowstone.api import Flowstone, Given
@@ -56,7 +57,11 @@ def _hint(target: str, names: list[str], unknown: list[str]) -> str:
 
 
 def _is_file(word: str) -> bool:
-    return not word.startswith("-") and (word.endswith((".md", ".yml", ".yaml")) or os.path.isfile(word))
+    return (
+        not word.startswith("-")
+        and not is_remote(word)
+        and (word.endswith((".md", ".yml", ".yaml")) or os.path.isfile(word))
+    )
 
 
 def _plan_of(file: str, language: str | None) -> Plan | None:

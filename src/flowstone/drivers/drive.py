@@ -13,13 +13,13 @@ import msgspec
 
 from flowstone.drivers.journal import Journal, replay
 from flowstone.drivers.local import DriveEnd, Halt, LocalDriver
-from flowstone.drivers.transitions import steps_to_reopen
+from flowstone.drivers.transitions import refuse_child, steps_to_reopen
 from flowstone.errors import IllegalTransition
 from flowstone.plan.model import Plan
 from flowstone.plan.units import AnySpec
 from flowstone.ports.clock import Clock
 from flowstone.ports.dispatcher import Dispatcher
-from flowstone.ports.observer import Observer
+from flowstone.ports.observer import ChildObserver, Observer
 from flowstone.ports.store import Lease, Store
 from flowstone.run.events import DriverStarted, Event, RunReopened, RunStatus, Status, StepClosed, StepRejected
 from flowstone.run.record import RunRow
@@ -89,11 +89,13 @@ def drive_run(
     """Drive a run as far as it gets. `reopen` decides, under the lease, whether it is taken up again.
 
     A run that another process drives raises LeaseHeld; one that has ended and is not reopened
-    raises IllegalTransition, except that a completed one is reported as it is.
+    raises IllegalTransition, except that a completed one is reported as it is. So does the run of
+    a nested workflow, which its parent drives.
     """
     lease = store.lease(run_id, f"pid {os.getpid()}", wait_ms=LEASE_WAIT_MS)
     try:
         row = store.load(run_id)
+        refuse_child(row.record)
         state = replay(store, run_id, plan_of(row))
         watcher = _Watcher(observer)
         first = _first_events(state, clock.now_ms(), reopen)
@@ -235,6 +237,10 @@ class _Watcher:
                     )
                 )
         self._observer.recorded(state, events)
+
+    def nested(self, path: str, state: State, events: Sequence[Event]) -> None:
+        if isinstance(self._observer, ChildObserver):
+            self._observer.nested(path, state, events)
 
     @property
     def line(self) -> Callable[[str, str, str], None]:

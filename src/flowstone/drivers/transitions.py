@@ -7,6 +7,7 @@ from flowstone.errors import IllegalTransition, InputError
 from flowstone.plan.model import OnFailure
 from flowstone.run.events import Event, RunAbandoned, RunReopened, RunStatus, Status, StepDecided
 from flowstone.run.fold import fold
+from flowstone.run.record import RunRecord
 from flowstone.run.state import State
 
 
@@ -59,6 +60,15 @@ def decided(state: State, step_id: str, verdict: StepDecided) -> tuple[Event, ..
             hint="A step can be decided when its gate rejected it for good, or its judge gave no verdict.",
         )
     return verdict, RunReopened(verdict.at, (step_id,))
+
+
+def refuse_child(record: RunRecord) -> None:
+    """Only a parent drives and ends its children: it alone has their inputs and their connections."""
+    if record.parent_run is not None:
+        raise IllegalTransition(
+            f"Workflow run {record.id} is nested in run {record.parent_run}, which goes on with it.",
+            hint=f"Give the verb the outer run: {record.parent_run}",
+        )
 
 
 def record(state: State, journal: Journal, *events: Event) -> None:

@@ -12,6 +12,9 @@ from flowstone.plan.checks.structure import problems_of, targets_of
 from flowstone.plan.model import IR_VERSION, Plan
 from flowstone.values import JsonError, canonical_json, decode_json, depth_of, sha256_hex
 
+DEPTH = JSON_DEPTH * 8
+"""Levels of nesting in the JSON of a plan: workflows that nest workflows are in it whole."""
+
 
 def encode_plan(plan: Plan) -> str:
     """The plan in canonical JSON; equal plans have equal texts. PlanVersionError if it is too large."""
@@ -24,8 +27,8 @@ def encode_plan(plan: Plan) -> str:
             code="WORKFLOW_SOURCE_INVALID",
             hint="Move long instructions or schemas out of the workflow, or split it.",
         )
-    if depth_of(built) > JSON_DEPTH * 2:
-        raise PlanVersionError(f"the frozen plan is nested more than {JSON_DEPTH * 2} levels deep")
+    if depth_of(built) > DEPTH:
+        raise PlanVersionError(f"the frozen plan is nested more than {DEPTH} levels deep")
     return text
 
 
@@ -42,7 +45,7 @@ def decode_plan(text: str, *, check: bool = True) -> Plan:
     if len(text) > PLAN_BYTES:
         raise PlanVersionError(f"the stored plan has more than {PLAN_BYTES} bytes")
     try:
-        built = decode_json(text, whole_floats=False, max_depth=JSON_DEPTH * 2)
+        built = decode_json(text, whole_floats=False, max_depth=DEPTH)
         version = built.get("ir_version") if isinstance(built, dict) else None
         if version != IR_VERSION:
             raise PlanVersionError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from flowstone.run.events import Event
 from flowstone.run.state import State
@@ -20,3 +20,14 @@ class Observer(Protocol):
 
     def warned(self, text: str) -> None:
         """A warning about the run, for people."""
+
+
+@runtime_checkable
+class ChildObserver(Observer, Protocol):
+    """An observer that is also told what becomes of the runs of nested workflows."""
+
+    def nested(self, path: str, state: State, events: Sequence[Event]) -> None:
+        """As `recorded`, for the child run of the step `path` (`parent/child` where deeper).
+
+        What a child prints comes by `line`, its steps and units with the path in front.
+        """

@@ -83,9 +83,13 @@ class Store(Protocol):
         cwd: str | None = None,
         active_only: bool = False,
         children: bool = False,
+        parent: str | None = None,
         limit: int | None = None,
     ) -> Iterator[RunRow]:
-        """Runs by filter, the newest first (by creation, then id). Records come without their plan."""
+        """Runs by filter, the newest first (by creation, then id). Records come without their plan.
+
+        Child runs are left out, unless `children` asks for them too or `parent` for those of one run.
+        """
 
     def resolve_id(self, prefix: str) -> str:
         """The id that equals `prefix`, or the only one that begins with it (8 characters or more).

@@ -80,6 +80,7 @@ class MemoryStore:
         cwd: str | None = None,
         active_only: bool = False,
         children: bool = False,
+        parent: str | None = None,
         limit: int | None = None,
     ) -> Iterator[RunRow]:
         found = [
@@ -89,7 +90,8 @@ class MemoryStore:
             and ref in {None, run.record.ref}
             and cwd in {None, run.record.cwd}
             and (run.summary.status is RunStatus.ACTIVE or not active_only)
-            and (run.record.parent_run is None or children)
+            and (run.record.parent_run is None or children or parent)
+            and parent in {None, run.record.parent_run}
         ]
         found.sort(key=lambda run: (run.record.created_at, run.record.id), reverse=True)
         return iter([run.row() for run in found[:limit]])

@@ -269,10 +269,12 @@ class StoreContract:
                 store.find(cwd="/elsewhere", active_only=True),
                 store.find(cwd="/elsewhere", active_only=True, children=True),
                 store.find(cwd="/elsewhere", scope="/other"),
+                store.find(parent=RUN),
+                store.find(parent="run-scope", children=True),
             )
         ]
         assert ids[:3] == [{"run-scope"}, {"run-ref"}, {"run-cwd", "run-done"}]
-        assert ids[3:] == [{"run-cwd"}, {"run-cwd", "run-child"}, set()]
+        assert ids[3:] == [{"run-cwd"}, {"run-cwd", "run-child"}, set(), {"run-child"}, set()]
 
     def test_only_active_runs_are_active(self, store: Store) -> None:
         for status in RunStatus:

@@ -7,7 +7,7 @@ of its size is named by its digest.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -51,8 +51,19 @@ class UnitRow(msgspec.Struct, frozen=True):
     exit_code: int | None = None
 
 
-def document(row: RunRow, state: State, now: int, *, units: bool = False, driver: str | None = None) -> dict[str, Any]:
-    """The run as a JSON object; with `units` each unit has an entry in its step. `driver` drives it now."""
+def document(
+    row: RunRow,
+    state: State,
+    now: int,
+    *,
+    units: bool = False,
+    driver: str | None = None,
+    children: Sequence[RunRow] = (),
+) -> dict[str, Any]:
+    """The run as a JSON object; with `units` each unit has an entry in its step. `driver` drives it now.
+
+    `children` are the runs of nested workflows.
+    """
     record = row.record
     return {
         "run": record.id,
@@ -73,6 +84,7 @@ def document(row: RunRow, state: State, now: int, *, units: bool = False, driver
         "error": state.error,
         "outputs": state.outputs,
         "steps": [_step_document(step, now, units) for step in state.order],
+        "children": [_child_document(child) for child in children],
     }
 
 
@@ -100,6 +112,7 @@ def text_lines(
     *,
     units: bool = False,
     driver: str | None = None,
+    children: Sequence[RunRow] = (),
 ) -> list[str]:
     """The run in lines of text; `word` gives a language's own word for a status, `driver` drives it now."""
     record = row.record
@@ -115,12 +128,35 @@ def text_lines(
         lines += _step_lines(step, now, width, word)
         if units:
             lines += [line for unit in unit_rows(step, now) for line in unit_lines(unit)]
+    if children:
+        lines.append("nested runs")
+        lines += [
+            f"  {_caller(child)}  {word(child.summary.status.value)}  {child.record.id}  {one_line(child.record.ref)}"
+            for child in children
+        ]
     if state.outputs:
         lines.append("outputs")
         lines += [f"  {name} = {value_text(value)}" for name, value in state.outputs.items()]
     if state.error and not any(step.error == state.error for step in state.order):
         lines += [f"error: {line}" for line in plain_text(state.error).splitlines()]
     return lines
+
+
+def _child_document(child: RunRow) -> dict[str, Any]:
+    record, summary = child.record, child.summary
+    return {
+        "run": record.id,
+        "step": _caller(child),
+        "ref": record.ref,
+        "status": summary.status.value,
+        "createdAt": iso_time(record.created_at),
+        "completedAt": iso_time(summary.completed_at),
+    }
+
+
+def _caller(child: RunRow) -> str:
+    """The step of the parent that nests a run."""
+    return (child.record.parent_unit or "").removesuffix(":solo")
 
 
 def _driven(state: State, driver: str | None) -> str:

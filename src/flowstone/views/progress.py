@@ -51,13 +51,13 @@ def plain_progress(state: State, event: Event, word: Word, told: dict[str, int])
             yield f"stopped: {cause}"
 
 
-def orun_progress(event: Event, word: Word) -> Iterator[str]:
-    """The lines that orun documents for an event (orun facts 2)."""
+def orun_progress(event: Event, word: Word, front: str = "") -> Iterator[str]:
+    """The lines that orun documents for an event (orun facts 2); `front` is put before the name of a step."""
     match event:
         case AttemptStarted(step=step, number=0, index=0):  # an open step may still wait for a free slot
-            yield f"  ▸ {step}"
+            yield f"  ▸ {front}{step}"
         case StepClosed(step=step, status=status, error=error):
-            yield f"  - {step}: {word(status.value)}"
+            yield f"  - {front}{step}: {word(status.value)}"
             if error:
                 first, *more = error.splitlines()
                 yield f"      ✕ {first}"

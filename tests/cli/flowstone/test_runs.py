@@ -218,10 +218,23 @@ def test_a_pipe_gets_no_escapes(run, project):
         assert "\r" not in ended.stdout + ended.stderr
 
 
-def test_a_kind_of_step_that_cannot_run_yet_starts_nothing(run, project):
-    (project / "nap.yaml").write_text(NAP)
-    (project / "parent.yaml").write_text(NAP.split("steps:")[0] + "steps:\n  - name: s\n    workflow: ./nap.yaml\n")
+def test_a_nested_reference_that_is_no_file_starts_nothing(run, project):
+    remote = "steps:\n  - name: s\n    workflow: github:acme/flows@v1//nap.yaml\n"
+    (project / "parent.yaml").write_text(NAP.split("steps:")[0] + remote)
     refused = run("flowstone", "run", "parent.yaml")
     assert refused.returncode == 2
-    assert '"s" (child)' in refused.stderr
+    assert 'Step "s" nests github:acme/flows@v1//nap.yaml: only files can be nested' in refused.stderr
     assert not (project / ".orun").exists() or not list((project / ".orun").glob("wfruns/*"))
+
+
+def test_a_nested_run_is_shown_with_the_way_to_it(run, project):
+    top = NAP.split("steps:")[0]
+    (project / "child.yaml").write_text(top + "steps:\n  - name: c\n    run: [echo, hi]\n")
+    (project / "parent.yaml").write_text(top + "steps:\n  - name: s\n    workflow: ./child.yaml\n")
+    ended = run("flowstone", "run", "parent.yaml")
+    assert ended.returncode == 0, ended.stderr
+    assert re.search(r"^s/c: succeeded", ended.stdout, re.MULTILINE)
+    (child,) = json.loads(run("flowstone", "status", "--last", "--json").stdout)["children"]
+    assert (child["step"], child["status"]) == ("s", "succeeded")
+    refused = run("flowstone", "resume", child["run"])
+    assert "is nested in run" in refused.stderr

@@ -14,21 +14,31 @@ from flowstone.cli.flowstone.sources import compile_errors_shown
 from flowstone.cli.render.terminal import neutral, say
 from flowstone.cli.runs import given_of
 from flowstone.errors import InputError, UsageError
+from flowstone.source.remote import require_pinned
 
 
 @click.command("run", cls=TakesFile, epilog="Example: flowstone run release.md --set version=1.2 --timeout 10m")
 @click.argument("file", metavar="FILE|REF")
 @click.option("--set", "sets", multiple=True, metavar="NAME=VALUE", help="Give a parameter; repeatable.")
+@click.option("--frozen", is_flag=True, help="Refuse a remote FILE without a full commit or a digest.")
 @drive_options
-def command(file: str, sets: tuple[str, ...], connections: tuple[str, ...], quiet: bool, **options: Any) -> None:
+def command(
+    file: str, sets: tuple[str, ...], connections: tuple[str, ...], frozen: bool, quiet: bool, **options: Any
+) -> None:
     """Run the workflow FILE (or REF). Ends with 0 only if the run succeeded.
+
+    FILE may be a remote orun workflow: github:owner/repo[@ref]//path, or an https:// address.
 
     What is done is kept: `flowstone resume --last` goes on with a run that stopped.
     """
     from flowstone.api import Flowstone
 
     given = given_of(sets, connections)
+    if frozen:
+        require_pinned(file)
     with Flowstone() as flow:
+        if not quiet:
+            flow.wiring.on_fetch = lambda text: say(f"{neutral(text)}\n", sys.stderr)
         with compile_errors_shown(flow):
             try:
                 started = flow.start(file, given)

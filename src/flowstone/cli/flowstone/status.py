@@ -43,13 +43,22 @@ def _rendered(flow: Flowstone, view: RunView, form: str, units: bool) -> str:
     from flowstone.views import overview
 
     if form == "json":
-        return pretty_json(overview.document(view.row, view.state, now_ms(), units=units, driver=view.driver)) + "\n"
+        return (
+            pretty_json(
+                overview.document(
+                    view.row, view.state, now_ms(), units=units, driver=view.driver, children=view.children
+                )
+            )
+            + "\n"
+        )
     word = word_of(flow, view.row.record.dialect)
     if form == "html":
         from flowstone.views.report import report_page
 
         return report_page(view.row, view.state, now_ms(), word)
-    lines = overview.text_lines(view.row, view.state, now_ms(), word, units=units, driver=view.driver)
+    lines = overview.text_lines(
+        view.row, view.state, now_ms(), word, units=units, driver=view.driver, children=view.children
+    )
     return "".join(f"{neutral(line)}\n" for line in lines) + _hint(view)
 
 

@@ -13,6 +13,7 @@ from flowstone.cli.orun.files import LANGUAGE
 from flowstone.cli.render.terminal import neutral, say
 from flowstone.cli.runs import ended_with, given_of
 from flowstone.errors import InputError
+from flowstone.source.remote import require_pinned
 
 if TYPE_CHECKING:
     from flowstone.api import Flowstone, Given
@@ -29,14 +30,26 @@ class RunsFile(TakesFile):
 @click.option("--connection", "connections", multiple=True, metavar="NAME.FIELD=VALUE", help="Grant a connection.")
 @click.option("--resume", metavar="EXEC", help="Go on with a run of this file.")
 @click.option("--max-parallel", type=click.IntRange(min=1), help="Steps at a time, where the file does not say.")
+@click.option("--frozen", is_flag=True, help="Refuse a remote FILE without a full commit or a digest.")
 def command(
-    file: str, sets: tuple[str, ...], connections: tuple[str, ...], resume: str | None, max_parallel: int | None
+    file: str,
+    sets: tuple[str, ...],
+    connections: tuple[str, ...],
+    resume: str | None,
+    max_parallel: int | None,
+    frozen: bool,
 ) -> None:
-    """Run the workflow FILE and print what its steps print."""
+    """Run the workflow FILE and print what its steps print.
+
+    FILE may be remote: github:owner/repo[@ref]//path, or an address that begins with https://.
+    """
     from flowstone.api import Flowstone
 
     given = given_of(sets, connections)
+    if frozen:
+        require_pinned(file)
     with Flowstone(language=LANGUAGE) as flow:
+        flow.wiring.on_fetch = lambda text: say(f"{neutral(text)}\n")
         run_id = flow.start(file, given).run_id if resume is None else _taken_up(flow, file, resume)
         report = _drive(flow, run_id, given, max_parallel, reopen=resume is not None)
     raise Exit(_tell_end(file, report))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from flowstone.cli.render.terminal import BOLD, DIM, GREEN, RED, YELLOW, Terminal, neutral, one_line, say
 from flowstone.errors import FlowstoneError
+from flowstone.run.events import RunInterrupted
 from flowstone.values import clip
 from flowstone.views.progress import (
     StepLine,
@@ -79,9 +80,16 @@ class PlainLines:
         self._writer = LineWriter(stream)
         self._word = word
         self._told: dict[str, int] = {}
+        self._told_below: dict[str, dict[str, int]] = {}
 
     def recorded(self, state: State, events: Sequence[Event]) -> None:
         self._writer.put(line for event in events for line in plain_progress(state, event, self._word, self._told))
+
+    def nested(self, path: str, state: State, events: Sequence[Event]) -> None:
+        told = self._told_below.setdefault(path, {})
+        for event in events:
+            if not isinstance(event, RunInterrupted):
+                self._writer.put(f"{path}/{line}" for line in plain_progress(state, event, self._word, told))
 
     def line(self, step: str, unit: str, text: str) -> None:
         self._writer.add(f"{short_unit(unit)} │ {clip(text, LINE_CHARS)}")
@@ -102,6 +110,9 @@ class OrunLines:
 
     def recorded(self, state: State, events: Sequence[Event]) -> None:
         self._writer.put(line for event in events for line in orun_progress(event, self._word))
+
+    def nested(self, path: str, state: State, events: Sequence[Event]) -> None:
+        self._writer.put(line for event in events for line in orun_progress(event, self._word, f"{path}/"))
 
     def line(self, step: str, unit: str, text: str) -> None:
         self._writer.add(f"    {step} │ {text}")

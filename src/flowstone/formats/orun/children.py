@@ -1,12 +1,13 @@
 """Nested workflow files → diagnostics of the file that nests them: existence, cycles, validity.
 
-A file is known by its real path, so that a cycle is found through symlinks and `./` spellings.
+A cycle is found by real paths, through symlinks and `./` spellings; what a file nests itself starts
+from the folder in which it was named.
 """
 
 from __future__ import annotations
 
 import os.path
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 
@@ -16,14 +17,15 @@ from flowstone.expr.templates import OPEN
 from flowstone.formats.orun import grammar
 from flowstone.formats.orun.check import check
 from flowstone.formats.orun.document import Document, Step
+from flowstone.formats.orun.grants import connections_of_output, connections_of_step
 from flowstone.formats.orun.parse import parse
 from flowstone.formats.orun.places import Places
 from flowstone.plan.model import SourceFile
 from flowstone.source.file import SourceText
+from flowstone.source.remote import is_remote
 from flowstone.source.tree import Scalar
 
 Load = Callable[[str], SourceText]
-REMOTE = ("github:", "https://", "http://")
 
 
 class At(msgspec.Struct, frozen=True):
@@ -37,40 +39,58 @@ class At(msgspec.Struct, frozen=True):
         """The file that a path names which starts from the folder of this one."""
         return at(os.path.join(os.path.dirname(self.shown), ref), os.path.join(os.path.dirname(self.path), ref))
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """What the file and all that it nests depend on."""
+        return self.real, os.path.realpath(os.path.dirname(self.path))
+
 
 def at(shown: str, path: str) -> At:
     return At(shown, path, os.path.realpath(path))
 
 
 class Child(msgspec.Struct, frozen=True):
-    """A nested file: `document` is None where it is no workflow; `errors` are its own, all levels."""
+    """A nested file: `document` is None where it is no workflow; `errors` are its own, all levels.
+
+    `uses` are the connections that it needs, and `steps` counts its steps, both of all levels.
+    """
 
     file: SourceFile
     document: Document | None
     errors: tuple[Diagnostic, ...]
+    uses: tuple[str, ...] = ()
+    steps: int = 0
 
 
 class Family:
-    """The files that one compilation reads, each once, by real path."""
+    """The files that one compilation reads, each once."""
 
     def __init__(self, load: Load) -> None:
         self._load = load
-        self._known: dict[str, Child] = {}
+        self._known: dict[tuple[str, str], Child] = {}
 
     @property
     def files(self) -> tuple[SourceFile, ...]:
-        return tuple(child.file for child in self._known.values())
+        return tuple({key[0]: child.file for key, child in self._known.items()}.values())
+
+    def of(self, file: At, ref: str) -> tuple[At, Child] | None:
+        """The checked file that a sound one nests under a path; None for a remote one."""
+        target = file.beside(ref)
+        return None if is_remote(ref) else (target, self._known[target.key])
 
     def check(self, file: At, document: Document, report: Report, above: tuple[At, ...] = ()) -> None:
         """Check the files that a document nests; `above` are those that nest it, the top one first."""
         chain = (*above, file)
         for step in document.steps:
             if step.workflow is not None and step.verbs == ("workflow",):
-                self._step(step, step.workflow, report, chain)
+                self._step(step, step.workflow, report, chain, document)
+        if not report.failed and self._count(file, document) > grammar.NESTED_STEPS:
+            message = f"workflow {document.name}: more than {grammar.NESTED_STEPS:,} steps with those that it nests"
+            report.error("child-size", message, document.steps_place)
 
-    def _step(self, step: Step, ref: Scalar, report: Report, chain: tuple[At, ...]) -> None:
+    def _step(self, step: Step, ref: Scalar, report: Report, chain: tuple[At, ...], parent: Document) -> None:
         label = f"{step.label}: workflow {ref.text}"
-        if ref.text.startswith(REMOTE):
+        if is_remote(ref.text):
             return
         if not ref.text.strip() or OPEN in ref.text:
             message = f"{step.label}: workflow must be the path of a file, without {{{{ }}}}"
@@ -83,9 +103,11 @@ class Family:
         elif len(chain) > grammar.NESTING:
             report.error("child-depth", f"{label}: nested more than {grammar.NESTING} levels deep", ref.place)
         else:
-            self._nested(step, ref, target, report, chain)
+            self._nested(step, target, report, chain, parent)
 
-    def _nested(self, step: Step, ref: Scalar, target: At, report: Report, chain: tuple[At, ...]) -> None:
+    def _nested(self, step: Step, target: At, report: Report, chain: tuple[At, ...], parent: Document) -> None:
+        ref = step.workflow
+        assert ref is not None
         label = f"{step.label}: workflow {ref.text}"
         try:
             child = self._child(target, chain)
@@ -98,18 +120,36 @@ class Family:
             report.error("invalid-child", f"{label}: {where}: {found.message}", ref.place, found.hint)
         if child.document is not None:
             _arguments(step, child.document, label, report)
+            _connections(ref, child, parent, label, report)
 
     def _child(self, target: At, chain: tuple[At, ...]) -> Child:
-        if target.real not in self._known:
+        if target.key not in self._known:
             source = self._load(target.path)
             report = Report()
             document = parse(source.text, report)
-            file = SourceFile(target.shown, source.digest, source.size)
+            child = Child(SourceFile(target.shown, source.digest, source.size), document, ())
             if document is not None:
                 check(document, Places(tuple(source.text.split("\n"))), report)
                 self.check(target, document, report, chain)
-            self._known[target.real] = Child(file, document, errors_of(report.sorted()))
-        return self._known[target.real]
+            if document is not None and not report.failed:
+                uses, steps = self._uses(target, document), self._count(target, document)
+                child = msgspec.structs.replace(child, uses=uses, steps=steps)
+            self._known[target.key] = msgspec.structs.replace(child, errors=errors_of(report.sorted()))
+        return self._known[target.key]
+
+    def _uses(self, file: At, document: Document) -> tuple[str, ...]:
+        own = [name for step in document.steps for name in connections_of_step(step, document)]
+        own += [name for output in document.outputs for name in connections_of_output(output, document)]
+        return tuple(dict.fromkeys([*own, *(name for child in self._below(file, document) for name in child.uses)]))
+
+    def _count(self, file: At, document: Document) -> int:
+        return len(document.steps) + sum(child.steps for child in self._below(file, document))
+
+    def _below(self, file: At, document: Document) -> Iterator[Child]:
+        """The files that a sound one nests, each as often as it is nested."""
+        for step in document.steps:
+            if step.workflow is not None and (found := self.of(file, step.workflow.text)) is not None:
+                yield found[1]
 
 
 def _arguments(step: Step, child: Document, label: str, report: Report) -> None:
@@ -124,3 +164,12 @@ def _arguments(step: Step, child: Document, label: str, report: Report) -> None:
         if known.required and known.default is None and known.name not in given:
             message = f"{label}: inputs.{known.name} is required (with: {{ {known.name}: ... }})"
             report.error("missing-input", message, step.place_of("with"))
+
+
+def _connections(ref: Scalar, child: Child, parent: Document, label: str, report: Report) -> None:
+    """What the child uses can only be granted to the workflow that nests it."""
+    declared = {connection.name for connection in parent.connections}
+    for name in child.uses:
+        if name not in declared:
+            message = f'{label}: it uses connection "{name}", which is not declared under connections here'
+            report.error("undeclared-connection", message, ref.place)

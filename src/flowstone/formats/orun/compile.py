@@ -6,13 +6,15 @@ from collections.abc import Callable
 
 from flowstone.diagnostics import Report
 from flowstone.formats.orun.check import check
-from flowstone.formats.orun.children import Family, at
+from flowstone.formats.orun.children import At, Family, at
+from flowstone.formats.orun.document import Document
 from flowstone.formats.orun.lower import lower
 from flowstone.formats.orun.parse import parse
 from flowstone.formats.orun.places import Places
 from flowstone.formats.registry import ORUN, Compiled
-from flowstone.plan.model import SourceFile
+from flowstone.plan.model import Plan, SourceFile
 from flowstone.source.file import SourceText
+from flowstone.source.remote import is_remote
 
 
 def compile_orun(path: str, source: SourceText, load: Callable[[str], SourceText]) -> Compiled:
@@ -29,8 +31,31 @@ def compile_orun(path: str, source: SourceText, load: Callable[[str], SourceText
         return Compiled(None, report.sorted(), ORUN, digest)
     check(document, Places(tuple(source.text.split("\n"))), report)
     family = Family(load)
-    family.check(at(path, source.path), document, report)
+    # Of a fetched file the folder is where it is placed, not where it came from.
+    file = at(path.rpartition("/")[2] if is_remote(path) else path, source.path)
+    family.check(file, document, report)
     if report.failed:
         return Compiled(None, report.sorted(), ORUN, digest)
-    plan = lower(document, SourceFile(path, source.digest, source.size), family.files)
+    plan = _Lowering(family).plan(file, document, SourceFile(path, source.digest, source.size), family.files)
     return Compiled(plan, report.sorted(), ORUN, digest)
+
+
+class _Lowering:
+    """Lowers a file and, once each, the files that it nests: their plans are in its own."""
+
+    def __init__(self, family: Family) -> None:
+        self._family = family
+        self._plans: dict[tuple[str, str], Plan] = {}
+
+    def plan(self, file: At, document: Document, source: SourceFile, read: tuple[SourceFile, ...] = ()) -> Plan:
+        return lower(document, source, read, lambda ref: self._nested(file, ref))
+
+    def _nested(self, file: At, ref: str) -> Plan | None:
+        found = self._family.of(file, ref)
+        if found is None:
+            return None
+        target, child = found
+        assert child.document is not None
+        if target.key not in self._plans:
+            self._plans[target.key] = self.plan(target, child.document, child.file)
+        return self._plans[target.key]

@@ -67,6 +67,8 @@ CAPTURE_BYTES = 4 * 1024 * 1024
 PIPE_GRACE_MS = 10_000
 NESTING = 32
 """Levels of workflows inside workflows."""
+NESTED_STEPS = 10_000
+"""Steps of a workflow and of all that it nests, each as often as it is nested."""
 YAML = YamlRules(aliases=True, tags=True, merge_keys=True, anchors=True, text_keys_only=False, max_nodes=200_000)
 BASE_ENVIRONMENT = ("PATH", "HOME", "TMPDIR")
 SHIM = "orun"

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
+import msgspec
+
 from flowstone.expr.cel import EVERYWHERE, POLL_UNTIL, STEP_OUTPUTS, CelEnvironment, CompiledCel, compile_cel
 from flowstone.expr.duration import parse_go_duration
 from flowstone.expr.model import Cel, Expression, Items, Literal, Record, Text
@@ -71,13 +75,17 @@ MAX_PARALLEL = 4
 """Steps at a time where neither the workflow nor the start says otherwise (reference, "Top level")."""
 
 
-def lower(document: orun.Document, source: SourceFile, children: tuple[SourceFile, ...] = ()) -> Plan:
+PlanOf = Callable[[str], Plan | None]
+"""The plan of the file that a path names which a document nests; None for a remote one."""
+
+
+def lower(document: orun.Document, source: SourceFile, children: tuple[SourceFile, ...], plan_of: PlanOf) -> Plan:
     """The plan of a checked document; `children` are the nested files that checking has read."""
     return Plan(
         dialect="orun",
         name=document.name,
         title=document.name,
-        steps=tuple(_step(step, document) for step in document.steps),
+        steps=tuple(_step(step, document, plan_of) for step in document.steps),
         params=tuple(_param(declared) for declared in document.inputs),
         declares_params=True,
         connections=tuple(
@@ -95,11 +103,13 @@ def lower(document: orun.Document, source: SourceFile, children: tuple[SourceFil
     )
 
 
-def _step(step: orun.Step, document: orun.Document) -> Step:
+def _step(step: orun.Step, document: orun.Document, plan_of: PlanOf) -> Step:
+    child = None if step.workflow is None else plan_of(step.workflow.text)
+    connections = (*connections_of_step(step, document), *(_connections(child) if child else ()))
     timeout = grammar.DEFAULT_TIMEOUT_MS if step.timeout is None else _milliseconds(step.timeout)
     return Step(
         id=step.name,
-        action=Single(Unit(_spec(step), timeout_ms=timeout, timeout_set=True)),
+        action=Single(Unit(_spec(step, child), timeout_ms=timeout, timeout_set=True)),
         needs=tuple(need.text for need in step.needs),
         join=Join.ALL_ENDED if step.continue_on_error else Join.ALL_SATISFIED,
         when=None if step.when is None else _cel(step.when, EVERYWHERE),
@@ -107,13 +117,22 @@ def _step(step: orun.Step, document: orun.Document) -> Step:
         outputs=tuple(_output(output, STEP_OUTPUTS) for output in step.outputs),
         tolerated=step.continue_on_error,
         place=step.place,
-        connections=connections_of_step(step, document),
+        connections=tuple(dict.fromkeys(connections)),
     )
 
 
-def _spec(step: orun.Step) -> AnySpec:
+def _connections(plan: Plan) -> Iterator[str]:
+    """The connections that a nested workflow needs."""
+    for step in plan.steps:
+        yield from step.connections
+    for output in plan.outputs:
+        yield from output.connections
+
+
+def _spec(step: orun.Step, child: Plan | None) -> AnySpec:
     if step.workflow is not None:
-        return ChildSpec(step.workflow.text, _record(step))
+        digest = child.source.digest if child is not None and child.source is not None else ""
+        return ChildSpec(step.workflow.text, _record(step), msgspec.to_builtins(child), digest)
     match step.action:
         case None:
             return _command(step)

@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from flowstone.expr.model import Template
 from flowstone.expr.schema_check import check_schema
 from flowstone.plan import bounds
@@ -114,8 +116,19 @@ def _action(step: Step) -> Iterator[str]:
         yield from _schema(unit.schema, "the unit's output schema")
     if isinstance(unit.spec, ExecSpec) and not unit.spec.argv:
         yield "a command has at least one argument"
+    if isinstance(unit.spec, ChildSpec) and unit.spec.plan is not None:
+        yield from _nested(unit.spec.plan)
     if isinstance(unit.spec, (LlmSpec, AgentSpec)):
         yield from _engine(unit.spec)
+
+
+def _nested(built: Any) -> Iterator[str]:
+    try:
+        plan = msgspec.convert(built, Plan, strict=True)
+    except msgspec.ValidationError as error:
+        yield f"the nested plan is damaged: {error}"
+        return
+    yield from (f"the nested plan: {text}" for text in problems_of(plan))
 
 
 def _judge(step: Step) -> Iterator[str]:

@@ -121,13 +121,14 @@ class SqliteStore:
         cwd: str | None = None,
         active_only: bool = False,
         children: bool = False,
+        parent: str | None = None,
         limit: int | None = None,
     ) -> Iterator[RunRow]:
-        filters = [("scope = ?", scope), ("ref = ?", ref), ("cwd = ?", cwd)]
+        filters = [("scope = ?", scope), ("ref = ?", ref), ("cwd = ?", cwd), ("parent_run = ?", parent)]
         if active_only:
             filters.append(("status = ?", RunStatus.ACTIVE.value))
         wanted = [(text, value) for text, value in filters if value is not None]
-        conditions = " AND ".join([text for text, _ in wanted] + ([] if children else ["parent_run IS NULL"]))
+        conditions = " AND ".join([text for text, _ in wanted] + ([] if children or parent else ["parent_run IS NULL"]))
         rows = self._database.rows(
             f"SELECT header, body FROM runs JOIN summaries ON run = key WHERE {conditions or 'TRUE'}"
             " ORDER BY created_at DESC, id DESC LIMIT ?",

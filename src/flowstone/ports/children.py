@@ -1,0 +1,49 @@
+"""What the dispatcher of child units asks of the driver: to run a workflow inside a run."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import msgspec
+
+from flowstone.plan.model import Plan
+from flowstone.run.events import RunStatus
+
+
+class Invocation(msgspec.Struct, frozen=True):
+    """One call of a nested workflow: `arguments` are its inputs, ready and with secrets in them.
+
+    `number` is that of the attempt: the first one of a drive takes up what an earlier drive began.
+    """
+
+    step: str
+    unit: str
+    number: int
+    ref: str
+    plan: Plan
+    digest: str
+    arguments: dict[str, Any]
+
+
+class ChildEnd(msgspec.Struct, frozen=True):
+    """How a child run ended. Nothing in it is secret; `error` is the first one of the child.
+
+    `run` is None where no run could be started, and `status` then ABANDONED.
+    """
+
+    run: str | None
+    status: RunStatus
+    outputs: Any = None
+    error: str | None = None
+
+
+class ChildRuns(Protocol):
+    async def perform(self, invocation: Invocation) -> ChildEnd:
+        """Run a nested workflow to its end, as a run of its own that is linked to the parent's.
+
+        An invocation that an earlier drive of the parent began is taken up: what succeeded in the
+        child stands, and a child that had succeeded gives its outputs again. Every further attempt
+        starts a run anew. Inputs that do not fit, or a child that somebody else drives, are an end
+        without a run. When its task is cancelled, what the child runs is ended and the child is
+        left to be resumed, before CancelledError is raised again.
+        """
