@@ -328,7 +328,7 @@ class RunWorkshop:
         if commands is None:
             commands = self._made[ExecSpec] = self._commands(lease, observer)
         assert isinstance(commands, ProcessDispatcher)
-        return AgentDispatcher(commands, self._wiring.env)
+        return AgentDispatcher(commands, self.wiring.env)
 
 
 MAKERS: dict[str, Callable[[RunWorkshop, Lease, Observer], Dispatcher]] = {
