@@ -7,7 +7,6 @@ from typing import Any
 from unittest import mock
 
 from flowstone.drivers.drive import DriveOptions, DriveReport, drive_run
-from flowstone.drivers.transitions import reopened
 from flowstone.freeze.frozen import freeze
 from flowstone.plan.codec import decode_plan, encode_plan, plan_hash
 from flowstone.plan.model import Plan
@@ -77,10 +76,9 @@ class Bench:
                     RUN,
                     lambda row: decode_plan(row.record.plan),
                     lambda row, state: _Workshop(self),
-                    DriveOptions(**options),
+                    DriveOptions(**options, reopen=reopen),
                     self.clock,
                     _Recorder(self),
-                    reopen=reopened if reopen else None,
                 )
         finally:
             for task in self.dispatcher_tasks(loop):

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from flowstone.freeze.frozen import Frozen
     from flowstone.plan.model import Plan
     from flowstone.ports.observer import Observer
-    from flowstone.ports.store import Store
+    from flowstone.ports.store import Lease, Store
     from flowstone.run.state import State
     from flowstone.source.file import SourceText
 
@@ -97,6 +97,7 @@ class Flowstone:
         """`language` (a name of `formats.registry`) has every target read as a file of that language."""
         self.wiring = Wiring(cwd, env)
         self._plans: dict[str, Plan] = {}
+        self._held: dict[str, Lease] = {}
         self.language = language
 
     def __enter__(self) -> Flowstone:
@@ -106,6 +107,9 @@ class Flowstone:
         self.close()
 
     def close(self) -> None:
+        for lease in self._held.values():
+            lease.release()
+        self._held.clear()
         self.wiring.close()
 
     # compile
@@ -170,6 +174,8 @@ class Flowstone:
         require_dispatchers(frozen.plan)
         record = self._record(workflow, frozen, dialect, resolved)
         self._unchanged(workflow)
+        # Held from before it can be seen until its drive ends, so that nobody else takes it in between.
+        self._held[record.id] = store.lease(record.id, f"pid {os.getpid()}")
         store.create(record, RunSummary(updated_at=record.created_at, current_step=frozen.plan.steps[0].id))
         self._plans[record.id] = frozen.plan
         told = (*frozen.warnings, *(notice.message for notice in frozen.notices))
@@ -193,7 +199,6 @@ class Flowstone:
         """
         from flowstone.drivers.drive import drive_run
         from flowstone.drivers.publishing import Publisher
-        from flowstone.drivers.transitions import reopened
 
         options = options or self.drive_options()
         store, full = self.wiring.store_of(run_id)
@@ -203,10 +208,10 @@ class Flowstone:
             full,
             self._plan_of,
             lambda row, state: self._workshop(row, state, given or Given(), lines, options.run_width),
-            options,
+            msgspec.structs.replace(options, reopen=reopen),
             self.wiring.clock,
             watcher,
-            reopen=reopened if reopen else None,
+            self._held.pop(full, None),
         )
 
     def run(
@@ -489,7 +494,7 @@ class Flowstone:
         from flowstone.plan.codec import decode_plan
 
         store, full = self.wiring.store_of(run_id)
-        lease = store.lease(full, f"pid {os.getpid()}")
+        lease = self._held.pop(full, None) or store.lease(full, f"pid {os.getpid()}")
         try:
             row = store.load(full)
             if not nested:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from flowstone.config.environment import cores, variables
 from flowstone.config.paths import Paths, locate
-from flowstone.errors import ConfigError, FreezeError, UnknownRun
+from flowstone.errors import ConfigError, FreezeError, UnknownRun, UsageError
 from flowstone.ports.dispatcher import Dispatch, Dispatcher, Workspace
 from flowstone.run.outcome import Outcome
 from flowstone.source.remote import is_remote, parse_remote
@@ -44,7 +44,7 @@ class Wiring:
     """Everything that a command may need, for one working folder and one environment."""
 
     def __init__(self, cwd: str | None = None, env: Mapping[str, str] | None = None) -> None:
-        self.cwd = os.path.abspath(cwd or os.getcwd())
+        self.cwd = os.path.abspath(cwd or _working_folder())
         self.env: Mapping[str, str] = variables() if env is None else env
         self._stores: dict[str, Store] = {}
         self._fetched: dict[str, Fetched] = {}
@@ -218,6 +218,14 @@ class Wiring:
         if dialect in FOLDER_DIALECTS:
             return "directory", os.path.join(self.cwd, RUNS_FOLDER)
         return "sqlite", self.paths.database
+
+
+def _working_folder() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        text = "the folder that you work in does not exist any more"
+        raise UsageError(text, hint="Change to a folder that exists (cd) and run the command again.") from None
 
 
 DIALECTS = ("akm", "orun")

@@ -18,6 +18,7 @@ PLAIN = ("-q", "--quiet", "--verbose")
 
 def run_program(command: click.Command, voice: Voice, argv: Sequence[str] | None, name: str) -> int:
     """Run a command with the words behind its name, by default those of this process."""
+    _open_what_is_closed()
     words = list(sys.argv[1:] if argv is None else argv)
     return guarded(voice, lambda: run_click(command, behind_the_verb(words), name))
 
@@ -35,6 +36,14 @@ def leave(code: int) -> NoReturn:
     except (OSError, ValueError):
         sys.exit(code)
     os._exit(code)
+
+
+def _open_what_is_closed() -> None:
+    """A command that was started without stdout or stderr says nothing there, and works all the same."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  (for the whole process)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  (for the whole process)
 
 
 def behind_the_verb(words: list[str]) -> list[str]:

@@ -13,7 +13,7 @@ import msgspec
 
 from flowstone.drivers.journal import Journal, replay
 from flowstone.drivers.local import DriveEnd, Halt, LocalDriver
-from flowstone.drivers.transitions import refuse_child, steps_to_reopen
+from flowstone.drivers.transitions import refuse_child, reopened, steps_to_reopen
 from flowstone.errors import IllegalTransition
 from flowstone.plan.model import Plan
 from flowstone.plan.units import AnySpec
@@ -38,6 +38,8 @@ class DriveOptions(msgspec.Struct, frozen=True):
     timeout_ms: int | None = None
     run_width: int | None = None
     host_width: int | None = None
+    reopen: bool = False
+    """Take up again a run that failed, is held or was rejected."""
 
 
 class Executed(msgspec.Struct, frozen=True):
@@ -84,21 +86,21 @@ def drive_run(
     options: DriveOptions,
     clock: Clock,
     observer: Observer,
-    reopen: Callable[[State, int], RunReopened | None] | None = None,
+    lease: Lease | None = None,
 ) -> DriveReport:
-    """Drive a run as far as it gets. `reopen` decides, under the lease, whether it is taken up again.
+    """Drive a run as far as it gets, under a `lease` that the caller took or one of its own.
 
     A run that another process drives raises LeaseHeld; one that has ended and is not reopened
     raises IllegalTransition, except that a completed one is reported as it is. So does the run of
     a nested workflow, which its parent drives.
     """
-    lease = store.lease(run_id, f"pid {os.getpid()}", wait_ms=LEASE_WAIT_MS)
+    lease = lease or store.lease(run_id, f"pid {os.getpid()}", wait_ms=LEASE_WAIT_MS)
     try:
         row = store.load(run_id)
         refuse_child(row.record)
         state = replay(store, run_id, plan_of(row))
         watcher = _Watcher(observer)
-        first = _first_events(state, clock.now_ms(), reopen)
+        first = _first_events(state, clock.now_ms(), reopen=options.reopen)
         if first is None:
             return DriveReport(row, state, DriveEnd(Halt.ENDED), [], watcher.warnings)
         workshop = workshop_of(row, state)
@@ -121,13 +123,11 @@ def _run_width(state: State, options: DriveOptions) -> int | None:
     return limits.run_width or options.run_width or limits.default_run_width
 
 
-def _first_events(
-    state: State, now: int, reopen: Callable[[State, int], RunReopened | None] | None
-) -> list[Event] | None:
+def _first_events(state: State, now: int, *, reopen: bool) -> list[Event] | None:
     """What to record before anything else; None when there is nothing to drive."""
     driver = DriverStarted(now, f"pid {os.getpid()}")
-    if reopen is not None:
-        event = reopen(state, now)
+    if reopen:
+        event = reopened(state, now)
         if event is not None:
             return [event, driver]
     if state.status is RunStatus.SUCCEEDED:

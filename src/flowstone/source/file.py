@@ -25,7 +25,12 @@ class SourceText(msgspec.Struct, frozen=True):
 
 
 def read_source(path: str, limit: int) -> SourceText:
-    """Read a regular file of at most `limit` bytes as strict UTF-8; anything else is a SourceError."""
+    """Read a regular file of at most `limit` bytes as strict UTF-8; anything else is a SourceError.
+
+    So is a file whose name is no UTF-8 text: it could not be kept, shown or named again.
+    """
+    if not _is_text(path):
+        raise SourceError(f"{path!a}: the name of the file is not UTF-8; rename it")
     try:
         # Without O_NONBLOCK the opening of a pipe would wait for a writer.
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
@@ -86,3 +91,11 @@ def _reason(error: OSError) -> str:
             return "no such file (a part of the path is not a directory)"
         case _:
             return f"the file cannot be read ({error.strerror or error})"
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -197,12 +197,10 @@ def unit_lines(row: UnitRow) -> list[str]:
 def unit_counts(step: StepState) -> dict[str, int]:
     """Units of the step's present (or last) execution by where they stand."""
     total = step.count if step.opened_at is not None else 0
-    if step.status is Status.OPEN:
-        succeeded, failed = sum(1 for unit in step.units.values() if unit.status is Status.SUCCEEDED), step.failures
-    else:  # a replayed journal tells how attempts ended, not what the scheduler made of them at the time
-        outcomes = [attempt.outcome for attempt in step.final_attempts() if attempt.outcome is not None]
-        succeeded = sum(1 for outcome in outcomes if outcome.ok)
-        failed = len(outcomes) - succeeded
+    # A replayed journal tells how attempts ended, not what the scheduler made of them at the time.
+    outcomes = [attempt.outcome for attempt in step.final_attempts() if attempt.outcome is not None]
+    succeeded = sum(1 for outcome in outcomes if outcome.ok)
+    failed = len(outcomes) - succeeded
     return {"total": total, "succeeded": succeeded, "failed": failed, "running": step.running}
 
 

@@ -1,4 +1,4 @@
-"""`flowstone abandon RUN`: end a run for good."""
+"""`flowstone abandon RUN`: give a run up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from flowstone.cli.render.terminal import say
 @click.command("abandon", epilog="Example: flowstone abandon --last")
 @run_choice
 def command(run: str | None, last: bool) -> None:
-    """End a run for good: it cannot be resumed. Without RUN it is the newest one of this folder."""
+    """Give a run up: nothing goes on with it by itself, and only a resume takes it up again.
+
+    Without RUN it is the newest one of this folder.
+    """
     from flowstone.api import Flowstone
     from flowstone.cli.runs import chosen_run
 

@@ -11,7 +11,7 @@ from flowstone.cli.program import leave, run_program, version_option
 
 _HERE = "flowstone.cli.flowstone"
 VERBS = {
-    "abandon": Verb(f"{_HERE}.abandon", "End a run for good."),
+    "abandon": Verb(f"{_HERE}.abandon", "Give a run up."),
     "akm": Verb("flowstone.cli.akm.main", "The command akm, for those who have the original installed."),
     "approve": Verb(f"{_HERE}.approve", "Let a step through that its gate could not decide."),
     "completion": Verb(f"{_HERE}.completion", "Print the script that completes words in a shell."),

@@ -79,6 +79,6 @@ def _follow(flow: Flowstone, run: str, units: bool) -> None:
             text = _rendered(flow, view, "text", units)
             say((f"\x1b[{shown}F\x1b[J" if live and shown else "") + text)
             shown, seen = text.count("\n"), view.state.seq
-        if not view.state.active or view.state.interrupted is not None:
+        if not view.state.active or view.state.interrupted is not None or view.driver is None:
             return
         time.sleep(INTERVAL)
