@@ -13,7 +13,7 @@ from tests.docs.pages import PAGES, ROOT, blocks, commands, environment, replay,
 
 LINK = re.compile(r"\[[^\]]*\]\((?!https?://)(?P<path>[^)#]*)(?:#(?P<anchor>[^)]*))?\)")
 FENCE = re.compile(r"^(`{3,}).*?^\1$", re.M | re.S)
-WORKPLACE = re.compile(rf"{re.escape(str(ROOT))}|/tmp/|/root/|/work/|index-url")
+WORKPLACE = re.compile(rf"{re.escape(str(ROOT))}|/tmp/|/root/|index-url")
 
 
 def name_of(page: Path) -> str:
