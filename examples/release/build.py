@@ -13,7 +13,19 @@ shutil.copytree(ROOT / "src", source / "src", ignore=shutil.ignore_patterns("__p
 for name in ("pyproject.toml", "README.md"):
     shutil.copy(ROOT / name, source / name)
 subprocess.run(
-    [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", OUT / "dist", source],
+    [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "-q",
+        "--disable-pip-version-check",
+        "--no-deps",
+        "--no-build-isolation",
+        "-w",
+        OUT / "dist",
+        source,
+    ],
     check=True,
     stdout=sys.stderr,
 )
