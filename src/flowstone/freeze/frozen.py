@@ -78,7 +78,6 @@ def _unit(step: Step, unit: Unit, engines: Engines) -> Unit:
     spec: AnySpec = unit.spec
     match spec:
         case ExecSpec():
-            _check_isolation(step, unit)
             timeout = unit.timeout_ms if unit.timeout_set else EXEC_TIMEOUT_MS
             return msgspec.structs.replace(_taught(step, unit), timeout_ms=timeout)
         case ChildSpec(plan=None):
@@ -98,16 +97,6 @@ def _unit(step: Step, unit: Unit, engines: Engines) -> Unit:
             )
         case _:
             assert_never(spec)
-
-
-def _check_isolation(step: Step, unit: Unit) -> None:
-    """A unit that asks for a tree of its own must not run in the user's instead."""
-    if unit.isolation != "none":
-        raise FreezeError(
-            f'Step "{step.id}" asks for isolation: {unit.isolation}: this version of flowstone runs commands in place.',
-            code="ISOLATION_UNSUPPORTED",
-            hint="Remove `isolation:`.",
-        )
 
 
 def _taught(step: Step, unit: Unit) -> Unit:

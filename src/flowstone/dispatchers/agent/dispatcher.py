@@ -20,7 +20,7 @@ from flowstone.dispatchers.answers.conversation import Conversation, Messages, R
 from flowstone.dispatchers.process.dispatcher import ProcessDispatcher
 from flowstone.dispatchers.process.failures import CannotStart
 from flowstone.plan.units import AgentSpec, CwdRule, EnvironmentRule, ExecSpec, LiteralEnv
-from flowstone.ports.dispatcher import Dispatch
+from flowstone.ports.dispatcher import Dispatch, Workspace
 from flowstone.redaction import Redactor
 from flowstone.run.outcome import Outcome, Reason, failed
 
@@ -48,23 +48,32 @@ class AgentDispatcher:
         except CannotStart as error:
             return refused(spec, error.reason, error.text)
         call = _Call(dispatch, spec, harness, secrets, redactor, _deadline(dispatch.timeout_ms))
-
-        async def ask(messages: Messages) -> Reply | Outcome:
-            return await self._ask(call, messages)
-
-        return await Conversation(dispatch, ask, redactor).held()
+        if dispatch.isolation == "none":
+            return await self._held(call, None)
+        try:
+            return await self._commands.isolated(dispatch, lambda workspace: self._held(call, workspace))
+        except CannotStart as error:
+            return refused(spec, error.reason, redactor.text(error.text))
 
     async def close(self) -> None:
         """Nothing is held here: the commands are the caller's."""
 
-    async def _ask(self, call: _Call, messages: Messages) -> Reply | Outcome:
+    async def _held(self, call: _Call, workspace: Workspace | None) -> Outcome:
+        """The whole conversation, its correction included, in one place."""
+
+        async def ask(messages: Messages) -> Reply | Outcome:
+            return await self._ask(call, messages, workspace)
+
+        return await Conversation(call.dispatch, ask, call.redactor).held()
+
+    async def _ask(self, call: _Call, messages: Messages, workspace: Workspace | None) -> Reply | Outcome:
         left = call.milliseconds_left()
         if left is not None and left <= 0:
             return call.over_time(Outcome(Reason.TIMEOUT))
         with _schema_file(call) as schema_file:
             command = _command(call, task_of(call.dispatch, messages, schema_file), left, self._env)
             try:
-                performed, redactor = await self._commands.captured(command, call.secrets)
+                performed, redactor = await self._commands.captured(command, call.secrets, workspace)
             except CannotStart as error:
                 return refused(call.spec, error.reason, error.text)
         found = reply_of(performed, call.spec, call.harness, redactor)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -19,7 +20,10 @@ from flowstone.errors import DispatchSetupError
 from flowstone.plan.units import EnvBinding, ExecSpec
 from flowstone.ports.dispatcher import Dispatch, OutputLine, Workspace
 from flowstone.redaction import Redactor
-from flowstone.run.outcome import Outcome, Reason
+from flowstone.run.outcome import Outcome, Reason, failed
+
+if TYPE_CHECKING:
+    from flowstone.dispatchers.process.worktrees import Worktrees
 
 
 class Started(msgspec.Struct, frozen=True):
@@ -60,6 +64,7 @@ class ProcessDispatcher:
         self._running: set[Attempt] = set()
         self._closed = False
         self._extended: dict[tuple[str, ...], Redactor] = {}
+        self._worktrees: Worktrees | None = None
 
     def start(self) -> None:
         """Start the guard ahead of the first command, so that it boots meanwhile."""
@@ -67,18 +72,32 @@ class ProcessDispatcher:
 
     async def perform(self, dispatch: Dispatch) -> Outcome:
         """Run one command to its end. Raises DispatchSetupError after `close`, or without a guard."""
-        started = self._start(dispatch)
-        if isinstance(started, Outcome):
-            return started
-        return outcome_of(await self._ended(started), started.redactor)
+        if dispatch.isolation == "none":
+            return await self._perform(dispatch, self._workspace)
+        try:
+            return await self.isolated(dispatch, lambda workspace: self._perform(dispatch, workspace))
+        except CannotStart as error:
+            return refused(dispatch, error.reason, error.text, self._redactor)
 
-    async def captured(self, dispatch: Dispatch, secrets: tuple[str, ...] = ()) -> tuple[Performed, Redactor]:
+    async def isolated(self, dispatch: Dispatch, work: Callable[[Workspace], Awaitable[Outcome]]) -> Outcome:
+        """Do the work of an attempt in a worktree of its own; CannotStart where there can be none."""
+        if self._closed:
+            raise DispatchSetupError("the process dispatcher is closed")
+        if self._worktrees is None:
+            from flowstone.dispatchers.process.worktrees import Worktrees
+
+            self._worktrees = Worktrees(self._workspace, self._host_env)
+        return await self._worktrees.within(dispatch, work)
+
+    async def captured(
+        self, dispatch: Dispatch, secrets: tuple[str, ...] = (), workspace: Workspace | None = None
+    ) -> tuple[Performed, Redactor]:
         """Run one command for a dispatcher that reads its output itself; nothing is redacted in it yet.
 
-        The redactor knows `secrets` and those of the command's environment. Raises CannotStart, and
-        DispatchSetupError as `perform` does.
+        `workspace` is where `isolated` lets it work. The redactor knows `secrets` and those of the
+        command's environment. Raises CannotStart, and DispatchSetupError as `perform` does.
         """
-        started = self._started(dispatch, secrets)
+        started = self._started(dispatch, secrets, workspace or self._workspace)
         return await self._ended(started), started.redactor
 
     def redactor_of(self, bindings: tuple[EnvBinding, ...], secrets: tuple[str, ...]) -> Redactor:
@@ -91,6 +110,12 @@ class ProcessDispatcher:
         except CannotStart as error:
             raise CannotStart(error.reason, self._knowing(secrets).text(error.text)) from error
 
+    async def _perform(self, dispatch: Dispatch, workspace: Workspace) -> Outcome:
+        started = self._start(dispatch, workspace)
+        if isinstance(started, Outcome):
+            return started
+        return outcome_of(await self._ended(started), started.redactor)
+
     async def _ended(self, started: Started) -> Performed:
         try:
             await started.attempt.settled()
@@ -100,9 +125,11 @@ class ProcessDispatcher:
 
     def begin(self, dispatch: Dispatch, done: Callable[[Outcome | Exception], None]) -> Callable[[], None]:
         """As `perform`, without a task (see ports.dispatcher.Beginner)."""
+        if dispatch.isolation != "none":
+            return _as_task(self.perform(dispatch), done)
         started: Started | Outcome | Exception
         try:
-            started = self._start(dispatch)
+            started = self._start(dispatch, self._workspace)
         except DispatchSetupError as error:
             started = error
         if not isinstance(started, Started):
@@ -134,14 +161,14 @@ class ProcessDispatcher:
             await self._guard.close()
             self._guard = None
 
-    def _start(self, dispatch: Dispatch) -> Started | Outcome:
+    def _start(self, dispatch: Dispatch, workspace: Workspace) -> Started | Outcome:
         """Ask the guard for a dispatch's command, or the outcome of one that cannot be started."""
         try:
-            return self._started(dispatch, ())
+            return self._started(dispatch, (), workspace)
         except CannotStart as error:
             return refused(dispatch, error.reason, error.text, self._redactor)
 
-    def _started(self, dispatch: Dispatch, secrets: tuple[str, ...]) -> Started:
+    def _started(self, dispatch: Dispatch, secrets: tuple[str, ...], workspace: Workspace) -> Started:
         """Ask the guard for a dispatch's command; CannotStart, redacted, says why it cannot be started."""
         if self._closed:
             raise DispatchSetupError("the process dispatcher is closed")
@@ -154,7 +181,7 @@ class ProcessDispatcher:
             command = Command(
                 argv=tuple(_argument(spec, index) for index in range(len(spec.argv))),
                 environment=environment,
-                cwd=working_directory(_text(spec.cwd), spec.cwd_rule, self._workspace),
+                cwd=working_directory(_text(spec.cwd), spec.cwd_rule, workspace),
                 marks=_marks(spec, dispatch),
             )
             return self._attempt(dispatch, spec, command, redactor)
@@ -220,6 +247,25 @@ def _performed(started: Started) -> Performed:
     stdout = Output(attempt.out.kept, attempt.out.total)
     stderr = Output(attempt.err.kept, attempt.err.total)
     return Performed(started.dispatch, attempt.ending, started.cwd, stdout, stderr)
+
+
+def _as_task(work: Coroutine[Any, Any, Outcome], done: Callable[[Outcome | Exception], None]) -> Callable[[], None]:
+    """Perform an attempt that waits for more than its command; what is returned ends it."""
+    task = asyncio.get_running_loop().create_task(work)
+
+    def ended(task: asyncio.Task[Outcome]) -> None:
+        if task.cancelled():
+            done(failed(Reason.ABORTED, "the run was stopped"))
+            return
+        error = task.exception()
+        if error is None or isinstance(error, Exception):
+            done(error or task.result())
+
+    def end() -> None:
+        task.cancel()
+
+    task.add_done_callback(ended)
+    return end
 
 
 def _nothing() -> None:

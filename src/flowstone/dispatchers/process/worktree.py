@@ -1,0 +1,310 @@
+"""Worktree isolation: a detached worktree of HEAD for one attempt, and what becomes of it afterwards.
+
+A clean tree is removed. A changed one stays as a folder, and only its registration in the
+repository goes, so that no run leaves anything in `git worktree list`; where commits would be lost
+with that, the registration stays too. Nothing is ever pruned: foreign worktrees are not ours.
+Everything here blocks; `worktrees` calls it in threads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import msgspec
+
+from flowstone.dispatchers.process.git import Git, GitError, alone
+
+FOLDER = "akm-worktrees"
+RETAINED = ".retained-"
+LONGEST_NAME = 120
+OLD_S = 7 * 24 * 3600
+
+
+class Repository(msgspec.Struct, frozen=True):
+    """A repository as seen from the folder of a run: `common` is its git folder, `head` the commit."""
+
+    folder: str
+    common: str
+    head: str
+
+
+class Worktree(msgspec.Struct, frozen=True):
+    """One attempt's own tree. `notes` tell of leftovers that were found in its place."""
+
+    repository: Repository
+    path: str
+    notes: tuple[str, ...] = ()
+
+
+class CannotIsolate(Exception):
+    """No worktree can be made; the text says why and what to do."""
+
+
+def repository_at(git: Git, folder: str) -> Repository:
+    """The repository that a folder lies in; CannotIsolate where no worktree can come from it."""
+    try:
+        answer = git(folder, "rev-parse", "--is-bare-repository", "--is-inside-work-tree", "--git-common-dir")
+    except GitError as error:
+        raise _refusal(folder, f"is not a git repository ({error})") from None
+    bare, inside, common = answer.splitlines()[:3]
+    if bare == "true":
+        raise _refusal(folder, "is a bare git repository, which has no working tree")
+    if inside != "true":
+        raise _refusal(folder, "lies in the git folder of a repository, not in its working tree")
+    try:
+        head = git(folder, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").strip()
+    except GitError:
+        raise _refusal(folder, "is a git repository without a commit: make a first one (git commit)") from None
+    return Repository(folder, os.path.realpath(os.path.join(folder, common)), head)
+
+
+def tree_root(temporary: str) -> str:
+    """The folder of all worktrees, made where it is missing; one of somebody else is not used."""
+    root = os.path.join(os.path.realpath(temporary), FOLDER)
+    try:
+        os.makedirs(root, mode=0o700, exist_ok=True)
+        found = os.lstat(root)
+    except OSError as error:
+        raise CannotIsolate(f"cannot use isolation: worktree: {root} cannot be made ({error.strerror})") from None
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        text = f"cannot use isolation: worktree: {root} belongs to somebody else: set TMPDIR to a folder of your own"
+        raise CannotIsolate(text)
+    return root
+
+
+def attempt_name(unit: str, number: int) -> str:
+    """The name of an attempt's folder: its id, with every other character as a dash."""
+    attempt = unit if number == 1 else f"{unit}~r{number - 1}"
+    name = re.sub(r"[^A-Za-z0-9._-]", "-", attempt)
+    if len(name) > LONGEST_NAME or name.startswith("."):
+        import hashlib
+
+        digest = hashlib.sha256(attempt.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        name = f"{name[:LONGEST_NAME].lstrip('.')}-{digest}"
+    return name
+
+
+def add(git: Git, repository: Repository, path: str) -> Worktree:
+    """Make the worktree; what an earlier drive left in its place gives way."""
+    with _refusing(repository.folder):
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        notes = clear(git, path)
+        with alone(repository.common):
+            git(repository.folder, "worktree", "add", "--detach", "--quiet", path, repository.head)
+    return Worktree(repository, path, notes)
+
+
+def finish(git: Git, tree: Worktree, unit: str) -> tuple[str, ...]:
+    """Remove a worktree without changes, keep one with changes; returns what a person should know."""
+    path, head = tree.path, tree.repository.head
+    try:
+        with alone(tree.repository.common):
+            if not os.path.lexists(path):
+                return _forgotten(path, tree.repository)
+            changes = _changes(git, path, head)
+            if changes.clean:
+                _remove(git, path)
+                return ()
+            if not changes.commits:
+                _unregister(path)
+    except (GitError, OSError) as error:
+        return (f'unit "{unit}": its worktree {path} is kept, because it cannot be cleaned up: {error}',)
+    if changes.commits:
+        return (f'unit "{unit}": its worktree {path} is kept: it has commits that no branch holds',)
+    see = f"git -C {tree.repository.folder} --work-tree={path} status"
+    return (f'unit "{unit}": its worktree {path} is kept, because the unit changed files in it (see them: {see})',)
+
+
+def clear(git: Git, path: str) -> tuple[str, ...]:
+    """Make room at a path where a drive that was killed has left a worktree; nothing changed is lost."""
+    if not os.path.lexists(path):
+        return ()
+    admin = _admin(path)
+    if admin is None:
+        return (_retain(path),)
+    with alone(_common_of(admin)):
+        try:
+            changes = _changes(git, path, _started_at(admin))
+        except GitError:
+            return (_retain(path),)
+        if changes.clean:
+            _remove(git, path)
+            return (f"{path}, left by a run that was killed, had no changes and was removed",)
+        if changes.commits:
+            return (_retain(path, admin),)
+        _unregister(path)
+        return (_retain(path),)
+
+
+def sweep(git: Git, folder: str) -> tuple[str, ...]:
+    """Clear what a killed drive of this run left; a folder without registration was kept on purpose."""
+    notes: list[str] = []
+    for name in _names(folder):
+        path = os.path.join(folder, name)
+        if RETAINED not in name and _admin(path) is not None and not _has_commits(git, path):
+            try:
+                notes += clear(git, path)
+            except (GitError, OSError) as error:
+                notes.append(f"{path}, left by a run that was killed, cannot be cleared: {error}")
+    return tuple(notes)
+
+
+def expire(root: str, now_s: float) -> tuple[str, ...]:
+    """Remove the worktrees of all runs that nobody has touched for seven days."""
+    notes: list[str] = []
+    for run in _names(root):
+        folder = os.path.join(root, run)
+        for name in _names(folder):
+            path = os.path.join(folder, name)
+            try:
+                if now_s - os.lstat(path).st_mtime > OLD_S:
+                    _discard(path)
+                    notes.append(f"{path} was removed: it is older than 7 days")
+            except (GitError, OSError) as error:
+                notes.append(f"{path} is older than 7 days and cannot be removed: {error}")
+        _drop_if_empty(folder)
+    return tuple(notes)
+
+
+class _Changes(msgspec.Struct, frozen=True):
+    """`commits`: some that nothing but the worktree's own git folder holds."""
+
+    files: bool
+    commits: bool
+
+    @property
+    def clean(self) -> bool:
+        return not self.files and not self.commits
+
+
+def _changes(git: Git, path: str, head: str | None) -> _Changes:
+    """Ignored files do not count; those in submodules do, whatever the user's settings say of them."""
+    status = git(path, "status", "--porcelain=v2", "--untracked-files=normal", "--ignore-submodules=none")
+    lines = status.splitlines()
+    in_submodule = any(len(words) > 2 and words[2].startswith("SC") for words in map(str.split, lines))
+    now = git(path, "rev-parse", "HEAD").strip()
+    own = now != head and not git(path, "for-each-ref", "--count=1", "--contains", now).strip()
+    return _Changes(bool(lines), in_submodule or own)
+
+
+def _has_commits(git: Git, path: str) -> bool:
+    """Whether a tree stays registered for its commits: then it was kept on purpose."""
+    try:
+        return _changes(git, path, None).commits
+    except GitError:
+        return False
+
+
+def _started_at(admin: str) -> str | None:
+    """The commit that a worktree was made of, from the first line of its own log."""
+    try:
+        with open(os.path.join(admin, "logs", "HEAD"), encoding="utf-8", errors="replace") as file:
+            return file.readline().split()[1]
+    except (OSError, IndexError):
+        return None
+
+
+def _remove(git: Git, path: str) -> None:
+    """Forced twice: a submodule in it, or git being killed while it made the tree, would refuse once."""
+    git(path, "worktree", "remove", "--force", "--force", path)
+    _drop_if_empty(os.path.dirname(path))
+
+
+def _discard(path: str) -> None:
+    """Remove a folder whatever it is, with its registration if there is one."""
+    admin = _admin(path)
+    if admin is not None:
+        with alone(_common_of(admin)):
+            shutil.rmtree(admin)
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    else:
+        os.unlink(path)
+
+
+def _unregister(path: str) -> None:
+    """Keep a folder and take its worktree out of the repository."""
+    admin = _admin(path)
+    if admin is not None:
+        shutil.rmtree(admin)
+        os.unlink(os.path.join(path, ".git"))
+
+
+def _forgotten(path: str, repository: Repository) -> tuple[str, ...]:
+    """A unit has removed its own folder: only the registration is left."""
+    base = os.path.join(repository.common, "worktrees")
+    for name in _names(base):
+        if _points_to(os.path.join(base, name), path):
+            shutil.rmtree(os.path.join(base, name))
+    return ()
+
+
+def _retain(path: str, admin: str | None = None) -> str:
+    """Move a leftover aside; a registration that stays follows it."""
+    aside = f"{path}{RETAINED}{time.time_ns() // 1_000_000}"
+    os.rename(path, aside)
+    if admin is not None:
+        with open(os.path.join(admin, "gitdir"), "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(os.path.join(aside, ".git") + "\n")
+    return f"{path}, left by a run that was killed, has changes: it is kept as {aside}"
+
+
+def _admin(path: str) -> str | None:
+    """The repository's folder about a worktree, if both point to each other; else it is not its own."""
+    try:
+        with open(os.path.join(path, ".git"), encoding="utf-8", errors="surrogateescape") as file:
+            text = file.read(8192)
+    except OSError:
+        return None
+    if not text.startswith("gitdir: "):
+        return None
+    admin = os.path.join(path, text.removeprefix("gitdir: ").rstrip("\n"))
+    inside = os.path.basename(os.path.dirname(admin)) == "worktrees"
+    return admin if inside and _points_to(admin, path) else None
+
+
+def _points_to(admin: str, path: str) -> bool:
+    try:
+        with open(os.path.join(admin, "gitdir"), encoding="utf-8", errors="surrogateescape") as file:
+            target = file.read(8192).rstrip("\n")
+    except OSError:
+        return False
+    return os.path.realpath(os.path.dirname(os.path.join(admin, target))) == os.path.realpath(path)
+
+
+def _common_of(admin: str) -> str:
+    return os.path.dirname(os.path.dirname(admin))
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
+def _drop_if_empty(folder: str) -> None:
+    with contextlib.suppress(OSError):
+        os.rmdir(folder)
+
+
+def _refusal(folder: str, why: str) -> CannotIsolate:
+    text = f'cannot use isolation: worktree: "{folder}" {why}'
+    return CannotIsolate(f"{text}; start the run in the working tree of a repository, or remove isolation")
+
+
+@contextmanager
+def _refusing(folder: str) -> Iterator[None]:
+    """Makes what git or the system says about a new worktree a CannotIsolate."""
+    try:
+        yield
+    except (GitError, OSError) as error:
+        text = f'cannot use isolation: worktree: "{folder}" gives no worktree: {error}'
+        raise CannotIsolate(text) from None
