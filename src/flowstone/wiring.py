@@ -19,6 +19,7 @@ from flowstone.source.remote import is_remote, parse_remote
 
 if TYPE_CHECKING:
     from flowstone.assets.catalog import FileCatalog
+    from flowstone.assets.vault import Vault
     from flowstone.config.scope import Scope
     from flowstone.config.settings import Settings
     from flowstone.drivers.clock import SystemClock
@@ -73,6 +74,12 @@ class Wiring:
         from flowstone.assets.catalog import FileCatalog
 
         return FileCatalog(self.settings.bundles)
+
+    @cached_property
+    def vault(self) -> Vault:
+        from flowstone.assets.vault import Vault
+
+        return Vault(self.settings.bundles)
 
     def engines(self, plan: Plan) -> EngineConfig:
         """The configuration that freezing a plan reads; of languages without engines none of it."""

@@ -10,6 +10,7 @@ import os
 import re
 
 from flowstone.assets.bundles import Bundle, Found, canonical_ref, contained, list_assets, read_asset, resolve
+from flowstone.assets.dangerous import dangerous
 from flowstone.assets.dotenv import parse_dotenv
 from flowstone.assets.refs import Ref, parse_ref
 from flowstone.errors import InputError, NotFound, SourceError
@@ -31,13 +32,13 @@ class FileCatalog:
 
     def env_names(self, ref: str) -> EnvNames:
         found = self._env(ref)
-        values = _parsed(found)
+        values = self._trusted(found)
         secrets = {name for value in values.values() for name in _SECRET.findall(value)}
         return EnvNames(canonical_ref(found, self.bundles), tuple(sorted(values)), tuple(sorted(secrets)))
 
     def env_values(self, ref: str) -> dict[str, str]:
         found = self._env(ref)
-        filled = ((name, self._filled(value, found)) for name, value in _parsed(found).items())
+        filled = ((name, self._filled(value, found)) for name, value in self._trusted(found).items())
         return {name: value for name, value in filled if value is not None}
 
     def ref_of(self, path: str) -> str | None:
@@ -75,6 +76,19 @@ class FileCatalog:
         if ref.type != "env":
             raise InputError(f"Expected an env ref (env/<name>); got {text!r}.")
         return self._locate(ref, text)
+
+    def _trusted(self, found: Found) -> dict[str, str]:
+        """The variables of an env asset; one of another bundle must not make programs run other code."""
+        values = _parsed(found)
+        refused = dangerous(values) if found.bundle != self.bundles[0] else ()
+        if refused:
+            raise InputError(
+                f"{canonical_ref(found, self.bundles)} sets {', '.join(refused)}, which makes programs run other code:"
+                f" that is allowed in your own bundle {self.bundles[0].name} only.",
+                code="DANGEROUS_ENV_KEY",
+                hint=f"If you trust it, copy the file into {os.path.join(self.bundles[0].root, 'env')}.",
+            )
+        return values
 
     def _filled(self, value: str, env: Found) -> str | None:
         """The value with its secrets; None when one of them is missing."""

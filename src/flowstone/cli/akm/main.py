@@ -10,8 +10,10 @@ from flowstone.cli.program import leave, run_program, version_option
 
 VERBS = {
     "config": Verb("flowstone.cli.akm.config", "Read and change the configuration."),
+    "env": Verb("flowstone.cli.akm.env", "Keep variables for commands in env assets."),
     "lint": Verb("flowstone.cli.akm.lint", "Check assets for mistakes."),
     "log": Verb("flowstone.cli.akm.log", "Show what runs have recorded."),
+    "secret": Verb("flowstone.cli.akm.secret", "Keep secrets that env assets name."),
     "show": Verb("flowstone.cli.akm.show", "Show an asset with its parameters and steps."),
     "workflow": Verb("flowstone.cli.akm.workflow", "Create, run and follow workflows."),
 }

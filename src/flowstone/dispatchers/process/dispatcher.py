@@ -157,6 +157,9 @@ class ProcessDispatcher:
         self._closed = True
         for attempt in list(self._running):
             await attempt.end()
+        if self._worktrees is not None:
+            self._worktrees.close()
+            self._worktrees = None
         if self._guard is not None:
             await self._guard.close()
             self._guard = None

@@ -9,6 +9,7 @@ Everything here blocks; `worktrees` calls it in threads.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import re
 import shutil
@@ -25,6 +26,8 @@ FOLDER = "akm-worktrees"
 RETAINED = ".retained-"
 LONGEST_NAME = 120
 OLD_S = 7 * 24 * 3600
+CLAIMS = 100
+CLAIM_S = 0.1
 
 
 class Repository(msgspec.Struct, frozen=True):
@@ -81,7 +84,7 @@ def tree_root(temporary: str) -> str:
 
 def attempt_name(unit: str, number: int) -> str:
     """The name of an attempt's folder: its id, with every other character as a dash."""
-    attempt = unit if number == 1 else f"{unit}~r{number - 1}"
+    attempt = unit if number == 0 else f"{unit}~r{number}"
     name = re.sub(r"[^A-Za-z0-9._-]", "-", attempt)
     if len(name) > LONGEST_NAME or name.startswith("."):
         import hashlib
@@ -143,34 +146,75 @@ def clear(git: Git, path: str) -> tuple[str, ...]:
         return (_retain(path),)
 
 
-def sweep(git: Git, folder: str) -> tuple[str, ...]:
-    """Clear what a killed drive of this run left; a folder without registration was kept on purpose."""
+def claim(folder: str) -> int | None:
+    """Hold a run's folder for as long as its drive lives: a descriptor, or None when another one does."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(descriptor).st_nlink > 0:  # else it was removed in between
+            return descriptor
+    except BlockingIOError:
+        pass
+    os.close(descriptor)
+    return None
+
+
+def claimed(folder: str) -> int:
+    """Make and hold the folder of this run; whoever sweeps it meanwhile is waited for."""
+    for _ in range(CLAIMS):
+        with contextlib.suppress(FileNotFoundError):
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            descriptor = claim(folder)
+            if descriptor is not None:
+                return descriptor
+        time.sleep(CLAIM_S)
+    raise CannotIsolate(f"cannot use isolation: worktree: another process works in {folder}")
+
+
+def sweep(git: Git, root: str, run: str, common: str) -> tuple[str, ...]:
+    """Clear what killed drives have left in a repository, and whatever is older than seven days.
+
+    `run` is the one whose folder the caller holds; those that another living drive holds are let be.
+    """
     notes: list[str] = []
+    for name in _names(root):
+        folder = os.path.join(root, name)
+        if name == run:
+            notes += _sweep_run(git, folder, common)
+            continue
+        try:
+            descriptor = claim(folder)
+        except OSError:
+            continue
+        if descriptor is not None:
+            notes += _sweep_run(git, folder, common)
+            drop_if_empty(folder)
+            os.close(descriptor)
+    return tuple(notes)
+
+
+def _sweep_run(git: Git, folder: str, common: str) -> Iterator[str]:
     for name in _names(folder):
         path = os.path.join(folder, name)
-        if RETAINED not in name and _admin(path) is not None and not _has_commits(git, path):
-            try:
-                notes += clear(git, path)
-            except (GitError, OSError) as error:
-                notes.append(f"{path}, left by a run that was killed, cannot be cleared: {error}")
-    return tuple(notes)
+        try:
+            if time.time() - os.lstat(path).st_mtime > OLD_S:
+                _discard(path)
+                yield f"{path} was removed: it is older than 7 days"
+            elif _is_leftover(git, path, common):
+                yield from clear(git, path)
+        except (GitError, OSError) as error:
+            yield f"{path}, left by an earlier run, cannot be cleared: {error}"
 
 
-def expire(root: str, now_s: float) -> tuple[str, ...]:
-    """Remove the worktrees of all runs that nobody has touched for seven days."""
-    notes: list[str] = []
-    for run in _names(root):
-        folder = os.path.join(root, run)
-        for name in _names(folder):
-            path = os.path.join(folder, name)
-            try:
-                if now_s - os.lstat(path).st_mtime > OLD_S:
-                    _discard(path)
-                    notes.append(f"{path} was removed: it is older than 7 days")
-            except (GitError, OSError) as error:
-                notes.append(f"{path} is older than 7 days and cannot be removed: {error}")
-        _drop_if_empty(folder)
-    return tuple(notes)
+def _is_leftover(git: Git, path: str, common: str) -> bool:
+    """A folder without registration, or with one for its commits, was kept on purpose."""
+    admin = _admin(path)
+    if admin is None or RETAINED in os.path.basename(path) or os.path.realpath(_common_of(admin)) != common:
+        return False
+    try:
+        return not _changes(git, path, _started_at(admin)).commits
+    except GitError:
+        return True
 
 
 class _Changes(msgspec.Struct, frozen=True):
@@ -194,14 +238,6 @@ def _changes(git: Git, path: str, head: str | None) -> _Changes:
     return _Changes(bool(lines), in_submodule or own)
 
 
-def _has_commits(git: Git, path: str) -> bool:
-    """Whether a tree stays registered for its commits: then it was kept on purpose."""
-    try:
-        return _changes(git, path, None).commits
-    except GitError:
-        return False
-
-
 def _started_at(admin: str) -> str | None:
     """The commit that a worktree was made of, from the first line of its own log."""
     try:
@@ -214,7 +250,6 @@ def _started_at(admin: str) -> str | None:
 def _remove(git: Git, path: str) -> None:
     """Forced twice: a submodule in it, or git being killed while it made the tree, would refuse once."""
     git(path, "worktree", "remove", "--force", "--force", path)
-    _drop_if_empty(os.path.dirname(path))
 
 
 def _discard(path: str) -> None:
@@ -290,7 +325,7 @@ def _names(folder: str) -> list[str]:
         return []
 
 
-def _drop_if_empty(folder: str) -> None:
+def drop_if_empty(folder: str) -> None:
     with contextlib.suppress(OSError):
         os.rmdir(folder)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
@@ -17,7 +16,8 @@ from flowstone.dispatchers.process.worktree import (
     Worktree,
     add,
     attempt_name,
-    expire,
+    claimed,
+    drop_if_empty,
     finish,
     repository_at,
     sweep,
@@ -37,7 +37,7 @@ class Worktrees:
         self._git = Git(env)
         self._temporary = env.get("TMPDIR") or "/tmp"
         self._turn = asyncio.Lock()
-        self._swept: set[str] = set()
+        self._held: dict[str, int] = {}
         self._live: set[str] = set()
 
     async def within(self, dispatch: Dispatch, work: Callable[[Workspace], Awaitable[Outcome]]) -> Outcome:
@@ -56,6 +56,13 @@ class Worktrees:
         if cancelled:
             raise asyncio.CancelledError
         return msgspec.structs.replace(outcome, warnings=(*outcome.warnings, *tree.notes, *notes))
+
+    def close(self) -> None:
+        """Let the folders of the runs go."""
+        for folder, descriptor in self._held.items():
+            drop_if_empty(folder)
+            os.close(descriptor)
+        self._held.clear()
 
     async def _open(self, dispatch: Dispatch) -> Worktree:
         async with self._turn:
@@ -77,12 +84,11 @@ class Worktrees:
         root = tree_root(self._temporary)
         folder = os.path.join(root, dispatch.run)
         notes: tuple[str, ...] = ()
-        if dispatch.run not in self._swept:
-            notes = (*sweep(self._git, folder), *expire(root, time.time()))
-            self._swept.add(dispatch.run)
-        tree = add(
-            self._git, repository, self._free(os.path.join(folder, attempt_name(dispatch.unit, dispatch.number)))
-        )
+        if folder not in self._held:
+            self._held[folder] = claimed(folder)
+            notes = sweep(self._git, root, dispatch.run, repository.common)
+        path = self._free(os.path.join(folder, attempt_name(dispatch.unit, dispatch.number)))
+        tree = add(self._git, repository, path)
         return msgspec.structs.replace(tree, notes=(*notes, *tree.notes))
 
     def _free(self, path: str) -> str:
