@@ -13,6 +13,9 @@ EXCEPTIONS = {
     "flowstone.dispatchers.process.result: [__akm_exec_output_truncated__]": (
         "the marker that the reference documents for output over the limit; the plan chooses whether it is used"
     ),
+    "flowstone.dispatchers.process.worktree: akm-worktrees": (
+        "the documented folder of worktrees below the system's temporary one"
+    ),
 }
 """Module and text → why it may stand there."""
 

@@ -5,47 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-NAMES = frozenset(
-    [
-        "LD_PRELOAD",
-        "LD_LIBRARY_PATH",
-        "LD_AUDIT",
-        "PATH",
-        "BASH_ENV",
-        "ENV",
-        "PROMPT_COMMAND",
-        "PS1",
-        "PS2",
-        "IFS",
-        "ZDOTDIR",
-        "NODE_OPTIONS",
-        "NODE_PATH",
-        "NODE_TLS_REJECT_UNAUTHORIZED",
-        "PYTHONPATH",
-        "PYTHONHOME",
-        "PYTHONSTARTUP",
-        "PYTHONINSPECT",
-        "PYTHONEXECUTABLE",
-        "PYTHONUSERBASE",
-        "PYTHONBREAKPOINT",
-        "PYTHONWARNINGS",
-        "RUBYOPT",
-        "RUBYLIB",
-        "PERL5OPT",
-        "PERL5LIB",
-        "PERL5DB",
-        "JAVA_TOOL_OPTIONS",
-        "_JAVA_OPTIONS",
-        "JDK_JAVA_OPTIONS",
-        "GIT_SSH_COMMAND",
-        "GIT_EXTERNAL_DIFF",
-        "GIT_PAGER",
-        "GIT_EDITOR",
-        "EDITOR",
-        "VISUAL",
-        "PAGER",
-    ]
-)
+NAMES = frozenset({
+    "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "PATH", "BASH_ENV", "ENV", "PROMPT_COMMAND", "PS1", "PS2", "IFS",
+    "ZDOTDIR", "NODE_OPTIONS", "NODE_PATH", "NODE_TLS_REJECT_UNAUTHORIZED", "PYTHONPATH", "PYTHONHOME",
+    "PYTHONSTARTUP", "PYTHONINSPECT", "PYTHONEXECUTABLE", "PYTHONUSERBASE", "PYTHONBREAKPOINT", "PYTHONWARNINGS",
+    "RUBYOPT", "RUBYLIB", "PERL5OPT", "PERL5LIB", "PERL5DB", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS",
+    "JDK_JAVA_OPTIONS", "GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_EDITOR", "EDITOR", "VISUAL",
+    "PAGER",
+})  # fmt: skip
 _FAMILIES = re.compile(r"DYLD_|BASH_FUNC_|GIT_CONFIG_")
 
 

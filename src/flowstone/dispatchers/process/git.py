@@ -19,7 +19,7 @@ GIT_S = 30.0
 """Seconds that one git command may take (akm facts 25)."""
 WAIT_S = 300.0
 """Seconds that an operation waits for those of other processes in the same repository."""
-LOCK = "akm-worktrees.lock"
+LOCK = "worktrees.lock"
 _REDIRECTS = (
     "GIT_DIR",
     "GIT_WORK_TREE",
