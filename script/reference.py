@@ -349,7 +349,6 @@ ERRORS = {
     "INTERNAL": "a bug of flowstone; the message names the file that keeps the traceback",
     "INVALID_CONFIG_FILE": "the configuration is wrong or lacks something",
     "STEP_NOT_DECIDABLE": "the step waits for no decision of a person",
-    "ISOLATION_UNSUPPORTED": "a step asks for a worktree, and its engine is a model, which has no folder to work in",
     "INVALID_FLAG_VALUE": "a flag, param or input has a value that does not fit",
     "INVALID_JSON_ARGUMENT": "a value must be JSON and is not",
     "JOURNAL_CONFLICT": "another driver appended to the journal first",

@@ -58,7 +58,7 @@ def test_clean_tree_is_removed(isolated, tmp_path, trees):
     (project / "sub/f").write_text("pending edit")
     outcome = isolated("pwd; cat sub/f; touch ignored")
     place, text = outcome.value.split("\n")
-    assert place == str(trees / "run-1" / "a-solo")
+    assert place == str(trees / "run-1" / "a-solo-r1")
     assert text == "committed"
     assert outcome.warnings == ()
     assert not (trees / "run-1").exists()
@@ -66,7 +66,7 @@ def test_clean_tree_is_removed(isolated, tmp_path, trees):
 
 
 def test_cwd_lies_in_the_tree_and_cannot_leave_it(isolated, tmp_path, trees):
-    assert isolated("pwd", spec={"cwd": "sub"}).value == str(trees / "run-1/a-solo/sub")
+    assert isolated("pwd", spec={"cwd": "sub"}).value == str(trees / "run-1/a-solo-r1/sub")
     assert isolated("pwd", spec={"cwd": ".."}).reason is Reason.EXEC_CWD_ESCAPE
     assert registered(tmp_path / "project") == 1
 
@@ -74,7 +74,7 @@ def test_cwd_lies_in_the_tree_and_cannot_leave_it(isolated, tmp_path, trees):
 def test_changed_tree_is_kept_as_a_folder_and_named(isolated, tmp_path, trees):
     outcome = isolated("echo new > made; rm sub/f; exit 3")
     assert outcome.reason is Reason.NON_ZERO_EXIT
-    kept = trees / "run-1/a-solo"
+    kept = trees / "run-1/a-solo-r1"
     assert (kept / "made").read_text() == "new\n"
     assert str(kept) in outcome.warnings[0]
     assert "kept" in outcome.warnings[0]
@@ -85,7 +85,7 @@ def test_changed_tree_is_kept_as_a_folder_and_named(isolated, tmp_path, trees):
 def test_untracked_files_count_whatever_the_settings_say(isolated, tmp_path, trees):
     git(tmp_path / "project", "config", "status.showUntrackedFiles", "no")
     isolated("touch made")
-    assert (trees / "run-1/a-solo/made").exists()
+    assert (trees / "run-1/a-solo-r1/made").exists()
 
 
 def test_commits_that_no_branch_holds_stay_reachable(isolated, tmp_path, trees):
@@ -93,10 +93,10 @@ def test_commits_that_no_branch_holds_stay_reachable(isolated, tmp_path, trees):
     outcome = isolated(f"{commit} && git rev-parse HEAD")
     assert "commits" in outcome.warnings[0]
     assert registered(tmp_path / "project") == 2
-    assert git(trees / "run-1/a-solo", "rev-parse", "HEAD").strip() == outcome.value
+    assert git(trees / "run-1/a-solo-r1", "rev-parse", "HEAD").strip() == outcome.value
     on_a_branch = isolated(f"git checkout -q -b theirs && {commit}", unit="b:solo")
     assert on_a_branch.warnings == ()
-    assert not (trees / "run-1/b-solo").exists()
+    assert not (trees / "run-1/b-solo-r1").exists()
 
 
 def test_unit_that_removes_its_own_folder(isolated, tmp_path):
@@ -121,7 +121,7 @@ def test_submodule_blocks_nothing(isolated, tmp_path, trees):
     [
         (lambda folder: None, "is not a git repository"),
         (lambda folder: git(folder, "init", "-q", "--bare", "."), "is a bare git repository"),
-        (lambda folder: git(folder, "init", "-q", "."), "without a commit"),
+        (lambda folder: git(folder, "init", "-q", "."), "is a git repository without a commit"),
     ],
     ids=["none", "bare", "unborn"],
 )
@@ -154,14 +154,14 @@ def left(project: Path, path: Path, *, changed: bool) -> None:
 @pytest.mark.parametrize("run", ["run-1", "run-0"], ids=["same-run", "other-run"])
 def test_leftovers_give_way_and_changes_are_kept(isolated, tmp_path, trees, run):
     project = tmp_path / "project"
-    left(project, trees / run / "a-solo", changed=True)
-    left(project, trees / run / "b-solo", changed=False)
+    left(project, trees / run / "a-solo-r1", changed=True)
+    left(project, trees / run / "b-solo-r1", changed=False)
     outcome = isolated("cat sub/f")
     assert outcome.value == "committed"
     kept = [path for path in (trees / run).iterdir() if ".retained-" in path.name]
     assert [(path / "work").read_text() for path in kept] == ["half done"]
     assert any(str(kept[0]) in text for text in outcome.warnings)
-    assert any("b-solo" in text and "removed" in text for text in outcome.warnings)
+    assert any("b-solo-r1" in text and "removed" in text for text in outcome.warnings)
     assert registered(project) == 1
 
 
@@ -169,7 +169,7 @@ def test_worktrees_of_others_are_let_be(isolated, tmp_path, trees):
     project = tmp_path / "project"
     git(project, "worktree", "add", "-q", "-b", "theirs", str(tmp_path / "theirs"))
     (tmp_path / "theirs").rename(tmp_path / "away")
-    left(repository(tmp_path / "other"), trees / "run-0" / "a-solo", changed=True)
+    left(repository(tmp_path / "other"), trees / "run-0" / "a-solo-r1", changed=True)
     isolated("true")
     assert "theirs" in git(project, "worktree", "list", "--porcelain")
     assert registered(tmp_path / "other") == 2
@@ -178,18 +178,18 @@ def test_worktrees_of_others_are_let_be(isolated, tmp_path, trees):
 def test_folders_of_a_living_run_are_let_be(isolated, tmp_path, trees):
     from flowstone.dispatchers.process.worktree import claim
 
-    left(tmp_path / "project", trees / "run-0" / "a-solo", changed=False)
+    left(tmp_path / "project", trees / "run-0" / "a-solo-r1", changed=False)
     held = claim(str(trees / "run-0"))
     assert held is not None
     isolated("true")
-    assert (trees / "run-0/a-solo").exists()
+    assert (trees / "run-0/a-solo-r1").exists()
     os.close(held)
 
 
 def test_what_is_older_than_seven_days_goes(isolated, tmp_path, trees):
-    left(tmp_path / "project", trees / "run-0" / "a-solo", changed=True)
+    left(tmp_path / "project", trees / "run-0" / "a-solo-r1", changed=True)
     long_ago = time.time() - 8 * 24 * 3600
-    os.utime(trees / "run-0" / "a-solo", (long_ago, long_ago))
+    os.utime(trees / "run-0" / "a-solo-r1", (long_ago, long_ago))
     outcome = isolated("true")
     assert "older than 7 days" in outcome.warnings[0]
     assert not (trees / "run-0").exists()
