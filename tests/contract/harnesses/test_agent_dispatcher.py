@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import time
 
 from flowstone.plan.units import EnvRef
@@ -131,3 +132,27 @@ def test_a_platform_without_a_harness(bench: Bench) -> None:
     outcome = bench.perform("opencode-sdk", None)
     assert (outcome.reason, outcome.ran) == (Reason.DISPATCH_ERROR, False)
     assert "the platform opencode-sdk cannot be dispatched" in (outcome.error or "")
+
+
+def test_isolated_agent_works_in_one_worktree_for_its_whole_conversation(bench: Bench):
+    """The correction finds what the first call left, and the engine's workspace does not count."""
+    bench.env = {**bench.env, "TMPDIR": str(bench.folder / "tmp"), "GIT_CONFIG_NOSYSTEM": "1"}
+    (bench.folder / "tmp").mkdir()
+    for words in (("init", "-q", "."), ("commit", "-q", "--allow-empty", "-m", "c")):
+        identity = ("-c", "user.name=n", "-c", "user.email=e@example.invalid")
+        subprocess.run(["git", "-C", str(bench.work), *identity, *words], check=True, capture_output=True)
+    program = bench.program(
+        'if [ -e seen ]; then rm seen; pwd | sed \'s/.*/{"at":"&"}/\'; else touch seen; echo none; fi\n'
+    )
+    schema = {"type": "object", "required": ["at"]}
+    outcome = bench.perform("opencode", program, schema=schema, isolation="worktree", workspace=str(bench.folder))
+    assert outcome.value == {"at": str(bench.folder / "tmp/akm-worktrees/r/a-solo")}, outcome
+    assert outcome.warnings == ()
+    assert not (bench.folder / "tmp/akm-worktrees/r").exists()
+
+
+def test_isolated_agent_without_a_repository_is_not_started(bench: Bench):
+    outcome = bench.perform("opencode", bench.program("echo hi\n"), isolation="worktree")
+    assert outcome.reason is Reason.WORKTREE_FAILED
+    assert "is not a git repository" in outcome.error
+    assert not list(bench.notes.glob("call-*"))
