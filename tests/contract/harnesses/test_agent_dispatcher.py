@@ -124,8 +124,6 @@ def test_the_workspace_of_the_engine(bench: Bench) -> None:
     program = bench.program("echo hi\n")
     bench.perform("claude", program, workspace="~/elsewhere")
     assert bench.note("cwd").strip() == str(bench.folder / "elsewhere")
-    bench.perform("claude", program, workspace="~/elsewhere", isolation="worktree")
-    assert bench.note("cwd").strip() == str(bench.work)
 
 
 def test_a_platform_without_a_harness(bench: Bench) -> None:
