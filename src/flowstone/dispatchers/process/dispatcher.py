@@ -126,7 +126,7 @@ class ProcessDispatcher:
     def begin(self, dispatch: Dispatch, done: Callable[[Outcome | Exception], None]) -> Callable[[], None]:
         """As `perform`, without a task (see ports.dispatcher.Beginner)."""
         if dispatch.isolation != "none":
-            return _as_task(self.perform(dispatch), done)
+            return _as_task(self._stoppable(dispatch), done)
         started: Started | Outcome | Exception
         try:
             started = self._start(dispatch, self._workspace)
@@ -146,6 +146,16 @@ class ProcessDispatcher:
 
         started.attempt.on_finish = finished
         return started.attempt.abort
+
+    async def _stoppable(self, dispatch: Dispatch) -> Outcome:
+        """As `perform`, but what is ended early is an outcome, with what became of its worktree."""
+        from flowstone.dispatchers.process.worktrees import Stopped
+
+        try:
+            return await self.perform(dispatch)
+        except Stopped as stopped:
+            aborted = failed(Reason.ABORTED, "the run was stopped")
+            return msgspec.structs.replace(aborted, warnings=stopped.notes)
 
     def push(self) -> None:
         """Have the guard start what was begun."""

@@ -29,6 +29,14 @@ from flowstone.run.outcome import Outcome, Reason
 T = TypeVar("T")
 
 
+class Stopped(asyncio.CancelledError):
+    """The cancellation of work in a worktree; `notes` tell what became of the tree."""
+
+    def __init__(self, notes: tuple[str, ...]) -> None:
+        super().__init__()
+        self.notes = notes
+
+
 class Worktrees:
     """Gives attempts that ask for isolation a worktree of the workspace's repository."""
 
@@ -43,19 +51,22 @@ class Worktrees:
     async def within(self, dispatch: Dispatch, work: Callable[[Workspace], Awaitable[Outcome]]) -> Outcome:
         """Do an attempt's work in a worktree of its own; CannotStart when none can be made.
 
-        A cancellation never leaves a worktree half made: it is raised when the tree is settled.
+        A cancellation never leaves a worktree half made: it is raised, as Stopped, when the tree is settled.
         """
         tree, cancelled = await _to_its_end(self._open(dispatch))
+        outcome: Outcome | None = None
         try:
-            if cancelled:
-                raise asyncio.CancelledError
-            place = os.path.realpath(tree.path)
-            outcome = await work(msgspec.structs.replace(self._workspace, base=place, cwd=place))
+            if not cancelled:
+                place = os.path.realpath(tree.path)
+                outcome = await work(msgspec.structs.replace(self._workspace, base=place, cwd=place))
+        except asyncio.CancelledError:
+            cancelled = True
         finally:
-            notes, cancelled = await _to_its_end(self._close(tree, dispatch.unit))
-        if cancelled:
-            raise asyncio.CancelledError
-        return msgspec.structs.replace(outcome, warnings=(*outcome.warnings, *tree.notes, *notes))
+            notes, again = await _to_its_end(self._close(tree, dispatch.unit))
+            notes = (*tree.notes, *notes)
+        if outcome is None or cancelled or again:
+            raise Stopped(notes)
+        return msgspec.structs.replace(outcome, warnings=(*outcome.warnings, *notes))
 
     def close(self) -> None:
         """Let the folders of the runs go."""

@@ -210,18 +210,23 @@ def test_many_at_once_have_a_tree_each(bench, isolated, tmp_path):
     assert registered(tmp_path / "project") == 1
 
 
-def test_ended_early_leaves_nothing(bench, isolated, tmp_path):
+@pytest.mark.parametrize("changed", [False, True])
+def test_ended_early_keeps_what_was_changed(bench, isolated, tmp_path, trees, changed):
     import asyncio
 
     async def one(dispatcher):
         ended = asyncio.get_running_loop().create_future()
-        dispatch = bench.dispatch("sh", "-c", "sleep 30", isolation="worktree")
+        dispatch = bench.dispatch("sh", "-c", f"{'touch made;' if changed else ''} sleep 30", isolation="worktree")
         end = dispatcher.begin(dispatch, ended.set_result)
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(1)
         end()
         return await asyncio.wait_for(ended, 10)
 
-    assert bench.using(one).reason is Reason.ABORTED
+    outcome = bench.using(one)
+    kept = trees / "run-1/a-solo-r1"
+    assert outcome.reason is Reason.ABORTED
+    assert [str(kept) in text for text in outcome.warnings] == [True] * changed
+    assert kept.exists() is changed
     assert registered(tmp_path / "project") == 1
 
 
