@@ -133,13 +133,13 @@ def test_planning_writes_nothing(flow, folder):
 
 
 def test_a_source_that_changes_while_it_is_frozen_publishes_nothing(flow, folder, monkeypatch):
-    real = flow._freeze
+    real = flow.session.compiling.freeze
 
     def freezing(workflow):
         (folder / "flow.md").write_text(SPINE + "\n")
         return real(workflow)
 
-    monkeypatch.setattr(flow, "_freeze", freezing)
+    monkeypatch.setattr(flow.session.compiling, "freeze", freezing)
     with pytest.raises(FreezeError, match="changed while") as caught:
         flow.start("flow.md")
     assert caught.value.code == "WORKFLOW_SOURCE_CHANGED"

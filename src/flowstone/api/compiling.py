@@ -1,0 +1,85 @@
+"""Turns a target (a file, an asset ref, a remote reference) into a compiled or a frozen workflow; writes nothing."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import TYPE_CHECKING
+
+from flowstone.api.model import Workflow
+from flowstone.api.texts import is_path
+from flowstone.diagnostics import errors_of
+from flowstone.errors import CompileError, FreezeError
+from flowstone.source.remote import is_remote
+from flowstone.wiring import DIALECTS, Wiring
+
+if TYPE_CHECKING:
+    from flowstone.formats.registry import Compiled
+    from flowstone.freeze.frozen import Frozen
+    from flowstone.plan.model import Plan
+    from flowstone.source.file import SourceText
+
+
+class Compiling:
+    """The way from a target to a frozen plan; `language` has every target read as a file of that language."""
+
+    def __init__(self, wiring: Wiring, language: str | None) -> None:
+        self.wiring = wiring
+        self.language = language
+
+    def compile(self, target: str) -> Workflow:
+        """Compile a file or an asset ref. Mistakes are in the result's `diagnostics`, not raised."""
+        if is_remote(target):
+            return self._compiled_remote(target)
+        if self.language is not None or is_path(target):
+            path = self.wiring.place(target)
+            source = self.wiring.source(path)
+            return Workflow(target, source, self._compiled(target, path, source), partial(self._ref_of, path))
+        found = self.wiring.catalog.find(target)
+        source = self.wiring.source(found.path)
+        shown = os.path.relpath(found.path, self.wiring.cwd)
+        return Workflow(shown, source, self._compiled(shown, found.path, source), lambda: found.ref)
+
+    def sound(self, target: str) -> Workflow:
+        """Compile a source that must have no mistakes; else CompileError with all of them."""
+        workflow = self.compile(target)
+        errors = errors_of(workflow.diagnostics)
+        if errors or workflow.compiled.plan is None:
+            from flowstone.formats.registry import dialect_of
+
+            code = dialect_of(DIALECTS[0] if workflow.compiled.format.startswith("akm") else DIALECTS[1]).code
+            raise CompileError(workflow.path, errors, code=code([d.code for d in errors]))
+        return workflow
+
+    def freeze(self, workflow: Workflow) -> Frozen:
+        """Settle all that the configuration says about a sound workflow; FreezeError or ConfigError."""
+        from flowstone.freeze.frozen import freeze
+
+        plan: Plan = workflow.compiled.plan
+        return freeze(plan, self.wiring.engines(plan))
+
+    def unchanged(self, workflow: Workflow) -> None:
+        """The guard before publication: the file that was read is still what was read."""
+        if self.wiring.source(workflow.source.path).digest != workflow.source.digest:
+            raise FreezeError(
+                f"{workflow.path} changed while its plan was frozen; nothing was published.",
+                code="WORKFLOW_SOURCE_CHANGED",
+                hint="Run the command again.",
+            )
+
+    def _compiled(self, shown: str, path: str, source: SourceText) -> Compiled:
+        from flowstone.formats.registry import compile_source
+
+        return compile_source(shown, path, source, self.language)
+
+    def _compiled_remote(self, target: str) -> Workflow:
+        """A fetched orun workflow, as if it lay in the working folder under a name that nothing has."""
+        from flowstone.formats.registry import ORUN, compile_source
+
+        source = self.wiring.fetch(target).source
+        path = os.path.join(self.wiring.cwd, f".fetched-{source.digest}.yaml")
+        compiled = compile_source(source.path, path, source, ORUN)
+        return Workflow(source.path, source, compiled, lambda: source.path)
+
+    def _ref_of(self, path: str) -> str:
+        return self.wiring.catalog.ref_of(path) or os.path.realpath(path)
