@@ -280,6 +280,7 @@ BOUNDS = {
     "UNIT_TEXT_CHARS": "characters of a unit's text inside evidence",
     "JUDGED_CHARS": "characters of an artifact that a judge sees",
     "EXCHANGE_CHARS": "characters kept of a question to a model, and of its answer",
+    "BUDGET_ALARM_PERCENT": "how much of a budget is spent when a run warns, in percent",
     "YAML_NODES": "nodes of an akm YAML document",
     "YAML_DEPTH": "nesting of an akm YAML document",
     "BLOB_BYTES": "bytes of an artifact that is kept inline; larger ones go to the blob store",

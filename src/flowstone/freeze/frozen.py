@@ -13,7 +13,9 @@ import msgspec
 from flowstone.errors import FreezeError
 from flowstone.freeze.engines import Engines, Notice
 from flowstone.freeze.judge import freeze_gate
+from flowstone.freeze.prices import PriceList
 from flowstone.plan.bounds import CONCURRENCY, EXEC_TIMEOUT_MS
+from flowstone.plan.checks.structure import engines_of
 from flowstone.plan.codec import encode_plan, plan_hash
 from flowstone.plan.model import FanOut, Plan, Route, Single, Step, Unit
 from flowstone.plan.units import (
@@ -53,9 +55,15 @@ def freeze(plan: Plan, config: EngineConfig) -> Frozen:
     step_width = _clamp(config.max_concurrency or config.host_concurrency) if plan.policies.reuse_units else None
     limits = msgspec.structs.replace(plan.limits, step_width=step_width)
     read_set = plan.read_set or ((plan.source,) if plan.source else ())
-    frozen = msgspec.structs.replace(plan, steps=steps, limits=limits, read_set=read_set)
+    frozen = _priced(msgspec.structs.replace(plan, steps=steps, limits=limits, read_set=read_set), config)
     text = encode_plan(frozen)
     return Frozen(frozen, text, plan_hash(text), tuple(engines.notices), tuple(engines.warnings))
+
+
+def _priced(plan: Plan, config: EngineConfig) -> Plan:
+    """The plan with what its models cost, as far as that is known."""
+    models = [spec.model for spec in engines_of(plan) if spec.model is not None]
+    return msgspec.structs.replace(plan, prices=PriceList(config.models).of(models)) if models else plan
 
 
 def _step(step: Step, config: EngineConfig, engines: Engines) -> Step:

@@ -58,7 +58,8 @@ def _read(performed: Performed, spec: AgentSpec, harness: Harness, redactor: Red
         return _failed(performed, spec, Reason.PARSE_ERROR, f"exited 0 but gave no answer: {problem}", redactor)
     if said.failure is not None:
         return _reported(performed, spec, said, redactor)
-    return Reply(said.text if said.text.strip() else "", said.tokens, session=said.session)
+    text = said.text if said.text.strip() else ""
+    return Reply(text, said.tokens, said.tokens_in, said.tokens_out, session=said.session)
 
 
 def _reported(performed: Performed, spec: AgentSpec, said: Said, redactor: Redactor) -> Outcome:
@@ -71,6 +72,8 @@ def _reported(performed: Performed, spec: AgentSpec, said: Said, redactor: Redac
         diagnostic=outcome.diagnostic,
         exit_code=0,
         tokens=said.tokens,
+        tokens_in=said.tokens_in,
+        tokens_out=said.tokens_out,
         session=said.session,
     )
 
