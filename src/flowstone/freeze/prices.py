@@ -57,7 +57,7 @@ def _price(path: str, place: str, price: Json) -> tuple[float, float]:
 
 def _dollars(path: str, place: str, value: Json) -> float:
     number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    if not number or value < 0:  # type: ignore[operator]  # a number by now
+    if not number or value < 0:
         raise _wrong(path, f"{place} must be a number from 0 up: US dollars for a million tokens")
     return float(value)  # type: ignore[arg-type]
 

@@ -68,13 +68,8 @@ def _facts(run: dict[str, Any], envelope: dict[str, Any]) -> list[str]:
 def _step_line(step: dict[str, Any]) -> str:
     about = step.get("notes") or step.get("summary") or ""
     used = usage_text(step.get("usage"))
-    words = [
-        GLYPHS.get(step["status"], "?") + " " + step["id"],
-        step["status"],
-        *([used] if used else []),
-        one_line(about),
-    ]
-    return f"  {'  '.join(words)}".rstrip()
+    words = [step["id"], step["status"], *([used] if used else []), one_line(about)]
+    return f"  {GLYPHS.get(step['status'], '?')} {'  '.join(words)}".rstrip()
 
 
 def _executed_line(step: dict[str, Any]) -> str:
