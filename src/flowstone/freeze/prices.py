@@ -59,7 +59,7 @@ def _dollars(path: str, place: str, value: Json) -> float:
     number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
     if not number or value < 0:
         raise _wrong(path, f"{place} must be a number from 0 up: US dollars for a million tokens")
-    return float(value)  # type: ignore[arg-type]
+    return float(value)
 
 
 def _wrong(path: str, message: str) -> ConfigError:

@@ -50,8 +50,12 @@ class AgentDispatcher:
         call = _Call(dispatch, spec, harness, secrets, redactor, _deadline(dispatch.timeout_ms))
         if dispatch.isolation == "none":
             return await self._held(call, None)
+        from flowstone.dispatchers.process.worktrees import Stopped
+
         try:
             return await self._commands.isolated(dispatch, lambda workspace: self._held(call, workspace))
+        except Stopped as stopped:
+            return stopped.outcome
         except CannotStart as error:
             return refused(spec, error.reason, redactor.text(error.text))
 

@@ -154,8 +154,7 @@ class ProcessDispatcher:
         try:
             return await self.perform(dispatch)
         except Stopped as stopped:
-            aborted = failed(Reason.ABORTED, "the run was stopped")
-            return msgspec.structs.replace(aborted, warnings=stopped.notes)
+            return stopped.outcome
 
     def push(self) -> None:
         """Have the guard start what was begun."""

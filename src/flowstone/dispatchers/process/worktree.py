@@ -21,6 +21,7 @@ from contextlib import contextmanager
 import msgspec
 
 from flowstone.dispatchers.process.git import Git, GitError, alone
+from flowstone.dispatchers.process.submodules import hold_commits, take_along
 
 FOLDER = "akm-worktrees"
 RETAINED = ".retained-"
@@ -116,7 +117,7 @@ def finish(git: Git, tree: Worktree, unit: str) -> tuple[str, ...]:
                 _remove(git, path)
                 return ()
             if not changes.commits:
-                _unregister(path)
+                _unregister(git, path)
     except (GitError, OSError) as error:
         return (f'unit "{unit}": its worktree {path} is kept, because it cannot be cleaned up: {error}',)
     if changes.commits:
@@ -141,8 +142,9 @@ def clear(git: Git, path: str) -> tuple[str, ...]:
             _remove(git, path)
             return (f"{path}, left by a run that was killed, had no changes and was removed",)
         if changes.commits:
+            take_along(git, admin, path)
             return (_retain(path, admin),)
-        _unregister(path)
+        _unregister(git, path)
         return (_retain(path),)
 
 
@@ -235,7 +237,9 @@ def _changes(git: Git, path: str, head: str | None) -> _Changes:
     in_submodule = any(len(words) > 2 and words[2].startswith("SC") for words in map(str.split, lines))
     now = git(path, "rev-parse", "HEAD").strip()
     own = now != head and not git(path, "for-each-ref", "--count=1", "--contains", now).strip()
-    return _Changes(bool(lines), in_submodule or own)
+    admin = _admin(path)
+    lost = in_submodule or own or (admin is not None and hold_commits(git, admin))
+    return _Changes(bool(lines), lost)
 
 
 def _started_at(admin: str) -> str | None:
@@ -264,10 +268,11 @@ def _discard(path: str) -> None:
         os.unlink(path)
 
 
-def _unregister(path: str) -> None:
+def _unregister(git: Git, path: str) -> None:
     """Keep a folder and take its worktree out of the repository."""
     admin = _admin(path)
     if admin is not None:
+        take_along(git, admin, path)
         shutil.rmtree(admin)
         os.unlink(os.path.join(path, ".git"))
 
