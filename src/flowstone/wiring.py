@@ -81,6 +81,13 @@ class Wiring:
 
         return Vault(self.settings.bundles)
 
+    def vault_at(self, root: str) -> Vault:
+        """The env assets and secrets of one folder, whether it is configured or not."""
+        from flowstone.assets.bundles import Bundle, bundle_name
+        from flowstone.assets.vault import Vault
+
+        return Vault((Bundle(bundle_name(root), root),))
+
     def engines(self, plan: Plan) -> EngineConfig:
         """The configuration that freezing a plan reads; of languages without engines none of it."""
         from flowstone.ports.catalog import EngineConfig

@@ -12,6 +12,7 @@ import msgspec
 
 from flowstone.errors import FreezeError
 from flowstone.freeze.engines import Engines, Notice
+from flowstone.freeze.environments import Bindings
 from flowstone.freeze.judge import freeze_gate
 from flowstone.freeze.prices import PriceList
 from flowstone.plan.bounds import CONCURRENCY, EXEC_TIMEOUT_MS
@@ -30,7 +31,7 @@ from flowstone.plan.units import (
     ScriptSpec,
     SleepSpec,
 )
-from flowstone.ports.catalog import EngineConfig
+from flowstone.ports.catalog import Catalog, EngineConfig
 
 DEFAULT_WIDTH = 4
 
@@ -48,16 +49,24 @@ class Frozen(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def freeze(plan: Plan, config: EngineConfig) -> Frozen:
-    """Resolve all that is open in a plan; ConfigError and FreezeError name the step."""
+def freeze(plan: Plan, config: EngineConfig, catalog: Catalog | None = None) -> Frozen:
+    """Resolve all that is open in a plan; ConfigError and FreezeError name the step.
+
+    Without a `catalog` nothing of env assets is frozen.
+    """
     engines = Engines(config, plan.defaults)
     steps = tuple(_step(step, config, engines) for step in plan.steps)
     step_width = _clamp(config.max_concurrency or config.host_concurrency) if plan.policies.reuse_units else None
     limits = msgspec.structs.replace(plan.limits, step_width=step_width)
     read_set = plan.read_set or ((plan.source,) if plan.source else ())
     frozen = _priced(msgspec.structs.replace(plan, steps=steps, limits=limits, read_set=read_set), config)
+    warnings = engines.warnings
+    if catalog is not None:
+        bindings = Bindings(catalog)
+        frozen = bindings.plan(frozen)
+        warnings = [*warnings, *bindings.warnings]
     text = encode_plan(frozen)
-    return Frozen(frozen, text, plan_hash(text), tuple(engines.notices), tuple(engines.warnings))
+    return Frozen(frozen, text, plan_hash(text), tuple(engines.notices), tuple(warnings))
 
 
 def _priced(plan: Plan, config: EngineConfig) -> Plan:

@@ -67,11 +67,15 @@ class PassEnv(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="pass
 
 
 class EnvRef(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="env-ref"):
-    """An env asset: keys and secret names are frozen, values are read at dispatch."""
+    """An env asset: its bundle, keys and secret names are frozen, values are read at dispatch.
+
+    Without an `owner` nothing of it could be frozen: a unit that binds it will say why.
+    """
 
     ref: str
     keys: tuple[str, ...] = ()
     secret_names: tuple[str, ...] = ()
+    owner: str = ""
 
 
 EnvBinding: TypeAlias = LiteralEnv | PassEnv | EnvRef

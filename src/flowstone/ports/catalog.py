@@ -17,11 +17,16 @@ class Asset(msgspec.Struct, frozen=True):
 
 
 class EnvNames(msgspec.Struct, frozen=True):
-    """What freezing may know of an env asset: its canonical ref and names, sorted; never a value."""
+    """What freezing may know of an env asset: its canonical ref, its bundle, sorted names; never a value.
+
+    `dangerous` are those of the keys that make programs run other code.
+    """
 
     ref: str
     keys: tuple[str, ...]
     secret_names: tuple[str, ...]
+    owner: str = ""
+    dangerous: tuple[str, ...] = ()
 
 
 class Catalog(Protocol):
@@ -34,8 +39,11 @@ class Catalog(Protocol):
     def env_names(self, ref: str) -> EnvNames:
         """The names in an env asset, for freezing."""
 
-    def env_values(self, ref: str) -> dict[str, str]:
-        """The variables of an env asset with its secrets filled in, in the file's order."""
+    def env_values(self, ref: str) -> dict[str, str | None]:
+        """The variables of an env asset with its secrets filled in, in the file's order.
+
+        One whose secret is missing is None: it is not given to anybody.
+        """
 
 
 class EngineConfig(msgspec.Struct, frozen=True, omit_defaults=True):

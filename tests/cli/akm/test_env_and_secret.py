@@ -120,3 +120,21 @@ def test_secrets(akm):
     assert "empty" in akm.error("secret", "set", "none", code=2)["error"]
     akm.json("secret", "remove", "deploy-token")
     assert not path.exists()
+
+
+def test_lint_flags_keys_that_make_programs_run_other_code(akm):
+    akm.write("bundle/env/team/a.env", "# PATH=no\nA='x\nPATH=inside'\nexport PATH=/x\nDYLD_X=1\n")
+    akm.write("bundle/env/bad.env", "A=1\nsecret words\n")
+    akm.write("bundle/env/hidden.env", "LD_PRELOAD=1\n")
+    akm.write("bundle/env/hidden.env.sensitive", "")
+    found = akm.json("lint", code=0)
+    assert [(row["file"], row["issue"], row.get("line")) for row in found["flagged"]] == [
+        ("env/bad.env", "invalid-env-file", None),
+        ("env/team/a.env", "dangerous-env-key", 4),
+        ("env/team/a.env", "dangerous-env-key", 5),
+    ]
+    assert "PATH makes programs run other code" in found["flagged"][1]["detail"]
+    assert "secret words" not in str(found)
+    assert akm.json("lint", "--type", "workflows")["flagged"] == []
+    assert akm("lint", "--fail-on-flagged").returncode == 1
+    assert "env/team/a.env:4: PATH makes" in akm("lint", "--format", "text").stdout

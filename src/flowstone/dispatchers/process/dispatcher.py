@@ -50,7 +50,7 @@ class ProcessDispatcher:
         workspace: Workspace,
         host_env: Mapping[str, str],
         redactor: Redactor,
-        env_values: Callable[[str], Mapping[str, str]],
+        env_values: Callable[[str], Mapping[str, str | None]],
         on_line: OutputLine | None = None,
         lease_fd: int | None = None,
     ) -> None:

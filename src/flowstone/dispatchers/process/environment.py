@@ -15,8 +15,8 @@ from flowstone.ports.dispatcher import Workspace
 from flowstone.run.outcome import Reason
 
 Context = tuple[tuple[str, str], ...]
-EnvValues = Callable[[str], Mapping[str, str]]
-"""The variables of an env asset by its ref; may raise FlowstoneError."""
+EnvValues = Callable[[str], Mapping[str, str | None]]
+"""The variables of an env asset by its ref, None where a secret is missing; may raise FlowstoneError."""
 
 
 class Environments:
@@ -85,13 +85,13 @@ class Environments:
             values = self._env_values(binding.ref)
         except FlowstoneError as error:
             raise CannotStart(Reason.DISPATCH_ERROR, error.message) from error
-        fresh = sorted(set(values) - set(binding.keys))
-        gone = sorted(set(binding.keys) - set(values)) if not binding.secret_names else []
-        if binding.keys and (fresh or gone):
+        frozen = bool(binding.owner or binding.keys)
+        fresh, gone = sorted(set(values) - set(binding.keys)), sorted(set(binding.keys) - set(values))
+        if frozen and (fresh or gone):
             changes = ", ".join([*(f"{name} is new" for name in fresh), *(f"{name} is gone" for name in gone)])
             text = f'"{binding.ref}" has other keys than when the run was started ({changes}): start a new run'
             raise CannotStart(Reason.DISPATCH_ERROR, text)
-        return values
+        return {name: value for name, value in values.items() if value is not None}
 
 
 def _context(rule: EnvironmentRule, context: Context) -> dict[bytes, bytes]:
