@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from flowstone.config.environment import cores, variables
 from flowstone.config.paths import Paths, locate
-from flowstone.errors import ConfigError, FreezeError, UnknownRun, UsageError
+from flowstone.errors import FreezeError, UnknownRun, UsageError
 from flowstone.ports.dispatcher import Dispatch, Dispatcher, Workspace
 from flowstone.run.outcome import Outcome
 from flowstone.source.remote import is_remote, parse_remote
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from flowstone.config.settings import Settings
     from flowstone.drivers.clock import SystemClock
     from flowstone.plan.model import Plan
-    from flowstone.plan.units import AgentSpec, AnySpec
+    from flowstone.plan.units import AnySpec
     from flowstone.ports.catalog import EngineConfig
     from flowstone.ports.dialect import Dialect, Resolved
     from flowstone.ports.observer import Observer
@@ -374,31 +374,6 @@ def require_dispatchers(plan: Plan) -> None:
     ]
     if found:
         raise FreezeError(f"steps of a kind that this version cannot run: {', '.join(found)}; nothing was started")
-    _require_harnesses(plan)
-
-
-def _require_harnesses(plan: Plan) -> None:
-    """ConfigError for a step whose engine, or whose judge, is an agent without a harness."""
-    from flowstone.plan.units import AgentSpec
-
-    for step in plan.steps:
-        specs = (step.unit.spec if step.unit else None, step.gate.judge if step.gate else None)
-        agents = [spec for spec in specs if isinstance(spec, AgentSpec)]
-        if agents:
-            from flowstone.dispatchers.agent.registry import HARNESSES
-
-            for spec in agents:
-                if spec.platform not in HARNESSES:
-                    raise _no_harness(step.id, spec, HARNESSES)
-
-
-def _no_harness(step: str, spec: AgentSpec, known: Iterable[str]) -> ConfigError:
-    return ConfigError(
-        f'Engine "{spec.engine}" of step "{step}" is an agent of the platform {spec.platform}, '
-        "which cannot be dispatched; nothing was started.",
-        hint=f"Configure an engine of another platform ({', '.join(known)}), for example: "
-        f"akm config set engines.{spec.engine}.platform opencode",
-    )
 
 
 class _ChildHost:

@@ -1,11 +1,15 @@
 """Workflows whose units are done by agent programs, and judged by a model or by an agent."""
 
 import json
+import os
+import sys
+from pathlib import Path
 
 import pytest
 
 from flowstone.testing.model_server import Answer, ModelServer
 
+SERVE = Path(__file__).parents[2] / "contract/harnesses/serve.py"
 REVIEW = """---
 type: workflow
 description: Review changed files and route the outcome
@@ -162,9 +166,30 @@ def test_an_agent_as_judge(run, bundle, tmp_path):
     assert "It is done." in asked[1]
 
 
-def test_a_platform_without_a_harness_is_refused_before_anything_is_started(run, bundle):
-    bundle(SMALL, platform="opencode-sdk")
+def test_a_platform_that_is_unknown_is_refused_before_anything_is_started(run, bundle):
+    bundle(SMALL, platform="nobody")
     done = run("akm", "workflow", "run", "workflows/w")
     assert done.returncode == 78
-    assert 'Engine \\"reviewer\\" of step \\"a\\" is an agent of the platform opencode-sdk' in done.stdout + done.stderr
-    assert json.loads(run("akm", "workflow", "list").stdout)["runs"] == []
+    assert "engines.reviewer.platform must be one of opencode, claude, opencode-sdk" in done.stdout + done.stderr
+
+
+def test_an_installed_opencode_is_the_engine_where_none_is_selected(run, tmp_path):
+    """The whole way of the synthesized engine: announced, frozen, served, its session and tokens on record."""
+    (tmp_path / "bundle/workflows").mkdir(parents=True)
+    (tmp_path / "bundle/workflows/w.md").write_text(SMALL[: SMALL.index("### gate")])
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "notes").mkdir()
+    program = tmp_path / "bin/opencode"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} {SERVE} {tmp_path / "notes"} "$@"\n')
+    program.chmod(0o755)
+    path = f"{program.parent}:{os.environ['PATH']}"
+    done = run("akm", "workflow", "run", "workflows/w", PATH=path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    answer = json.loads(done.stdout)
+    assert "opencode-sdk is used, since the program opencode is installed" in answer["warnings"][0]
+    program.unlink()
+    status = json.loads(run("akm", "workflow", "status", answer["run"]["id"], "--units").stdout)
+    (unit,) = status["units"]
+    assert (unit["engine"], unit["runtimeKind"], unit["platform"]) == ("opencode-sdk", "sdk", "opencode-sdk")
+    assert (unit["sessionId"], unit["tokens"]) == ("ses_1", 14)
+    assert status["workflow"]["steps"][0]["evidence"]["output"] == "hello"

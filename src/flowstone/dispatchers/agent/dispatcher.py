@@ -10,11 +10,12 @@ import asyncio
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from flowstone.dispatchers.agent.harness import Harness, Task
-from flowstone.dispatchers.agent.registry import HARNESSES, harness_of
+from flowstone.dispatchers.agent.registry import HARNESSES, SERVED, harness_of
 from flowstone.dispatchers.agent.result import over_time, refused, reply_of
 from flowstone.dispatchers.answers.conversation import Conversation, Messages, Reply
 from flowstone.dispatchers.process.dispatcher import ProcessDispatcher
@@ -24,6 +25,9 @@ from flowstone.ports.dispatcher import Dispatch, Workspace
 from flowstone.redaction import Redactor
 from flowstone.run.outcome import Outcome, Reason, failed
 
+if TYPE_CHECKING:
+    from flowstone.dispatchers.agent.served.dispatcher import ServedAgents
+
 
 class AgentDispatcher:
     """Runs agent programs by way of `commands`, which the caller closes. `env` is the host's."""
@@ -31,13 +35,16 @@ class AgentDispatcher:
     def __init__(self, commands: ProcessDispatcher, env: Mapping[str, str]) -> None:
         self._commands = commands
         self._env = env
+        self._served: ServedAgents | None = None
 
     async def perform(self, dispatch: Dispatch) -> Outcome:
         spec = dispatch.spec
         assert isinstance(spec, AgentSpec)
+        if spec.platform in SERVED:
+            return await self._servers().perform(dispatch)
         harness = harness_of(spec.platform)
         if harness is None:
-            known = ", ".join(HARNESSES)
+            known = ", ".join(sorted((*HARNESSES, *SERVED)))
             text = (
                 f'engine "{spec.engine}": the platform {spec.platform} cannot be dispatched (those that can: {known})'
             )
@@ -60,7 +67,16 @@ class AgentDispatcher:
             return refused(spec, error.reason, redactor.text(error.text))
 
     async def close(self) -> None:
-        """Nothing is held here: the commands are the caller's."""
+        """End the servers; the commands are the caller's."""
+        if self._served is not None:
+            await self._served.close()
+
+    def _servers(self) -> ServedAgents:
+        if self._served is None:
+            from flowstone.dispatchers.agent.served.dispatcher import ServedAgents
+
+            self._served = ServedAgents(self._commands, self._env)
+        return self._served
 
     async def _held(self, call: _Call, workspace: Workspace | None) -> Outcome:
         """The whole conversation, its correction included, in one place."""

@@ -52,6 +52,10 @@ class Environments:
         """The secret values that the bindings bring, read anew. Raises CannotStart as `build` does."""
         return self._bound(bindings)[1]
 
+    def variables(self, bindings: tuple[EnvBinding, ...]) -> tuple[tuple[str, str], ...]:
+        """The variables that the bindings bring, secret or not, read anew. Raises CannotStart as `build` does."""
+        return tuple(self._bound(bindings)[0])
+
     def _base(self, names: tuple[str, ...], passed: tuple[str, ...]) -> dict[bytes, bytes]:
         shared = self._shared.get((names, passed))
         if shared is None:
