@@ -52,7 +52,9 @@ class Models:
     """A workshop whose only dispatcher asks a model server."""
 
     params = PARAMS
-    connections: dict[str, Any] = {}
+
+    def __init__(self) -> None:
+        self.connections: dict[str, Any] = {}
 
     def open(self, lease: object, observer: object) -> Any:
         self._dispatcher = LlmDispatcher({}, Redactor())
