@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 
 from flowstone.config.environment import cores, variables
 from flowstone.config.paths import Paths, locate
-from flowstone.errors import FreezeError, UnknownRun, UsageError
+from flowstone.errors import FlowstoneError, FreezeError, UnknownRun, UsageError
 from flowstone.ports.dispatcher import Dispatch, Dispatcher, Workspace
 from flowstone.run.outcome import Outcome
 from flowstone.source.remote import is_remote, parse_remote
@@ -101,6 +102,16 @@ class Wiring:
         config = self.settings.engines
         opencode = config.default_engine is None and which("opencode", path=self.env.get("PATH")) is not None
         return replace(config, models=read_models(self.paths), opencode=opencode)
+
+    def bound_values(self, plan: Plan) -> tuple[str, ...]:
+        """What the env assets of a plan hold by now, for redaction: a step may print what another one was given."""
+        from flowstone.plan.checks.structure import env_refs_of
+
+        found: list[str] = []
+        for ref in dict.fromkeys(binding.ref for binding in env_refs_of(plan)):
+            with suppress(FlowstoneError):  # the unit that binds it will say what is wrong
+                found += (value for value in self.catalog.env_values(ref).values() if value is not None)
+        return tuple(found)
 
     @cached_property
     def secrets(self) -> Secrets:
@@ -332,7 +343,7 @@ class RunWorkshop:
     def of_child(self, row: RunRow, plan: Plan, resolved: Resolved, connections: dict[str, Any]) -> RunWorkshop:
         """The workshop of a nested run: the same wiring, and what is secret here is secret there."""
         self.wiring.write_shims(row, plan)
-        secrets = (*self._secrets, *resolved.secrets)
+        secrets = (*self._secrets, *resolved.secrets, *self.wiring.bound_values(plan))
         return RunWorkshop(self.wiring, row, resolved.params, connections, secrets, self._lines, self.run_width)
 
     def _models(self, lease: Lease, observer: Observer) -> Dispatcher:

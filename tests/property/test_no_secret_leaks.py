@@ -13,6 +13,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus
@@ -102,7 +103,7 @@ It is said.
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\x00\r\ud7ff", exclude_categories=["Cc", "Cs"]))
 lines = st.lists(texts.filter(lambda text: len(text) >= 6), min_size=2, max_size=4).map("\n".join)
 documents = st.dictionaries(st.sampled_from(["k", "token"]), texts.filter(lambda t: len(t) >= 9), min_size=1).map(
-    lambda value: json.dumps(value)
+    json.dumps
 )
 one = st.one_of(texts.filter(lambda text: len(text) >= 6), lines, documents)
 
@@ -254,7 +255,7 @@ def echoing(run: Run, asked: Asked) -> Answer:
 
 
 def plan_status(number: int) -> int:
-    return 500 if number % 5 == 0 else 400 if number % 7 == 0 else 200
+    return 400 if number % 5 == 0 else 200
 
 
 PLANS = st.fixed_dictionaries(
@@ -286,13 +287,7 @@ def test_no_secret_is_ever_kept_or_shown(values, plan):
     assert MARK in run.seen
 
 
+@cache
 def _usual() -> str:
     """What stands in any run: a secret that is a word of it cannot be told from it."""
-    global USUAL
-    if USUAL is None:
-        quiet = Run([], {"filler": 0, "cut": 0, "fails": True, "json": False}, lambda run, asked: Answer("an answer"))
-        USUAL = quiet.seen
-    return USUAL
-
-
-USUAL: str | None = None
+    return Run([], {"filler": 0, "cut": 0, "fails": True, "json": False}, lambda run, asked: Answer("an answer")).seen

@@ -56,7 +56,8 @@ class Compiling:
         from flowstone.freeze.frozen import freeze
 
         plan: Plan = workflow.compiled.plan
-        return freeze(plan, self.wiring.engines(plan))
+        catalog = self.wiring.catalog if plan.limits.host_capped else None
+        return freeze(plan, self.wiring.engines(plan), catalog)
 
     def unchanged(self, workflow: Workflow) -> None:
         """The guard before publication: the file that was read is still what was read."""

@@ -119,7 +119,8 @@ def _workshop(
     given = granted(wiring, given)
     connections = dialect.connections(state.plan, given)
     values = (value for fields in given.connections.values() for value in fields.values())
-    secrets = [*resolved.secrets, *values, *_engine_keys(wiring, state.plan)]
+    bound = wiring.bound_values(state.plan)
+    secrets = [*resolved.secrets, *values, *_engine_keys(wiring, state.plan), *bound]
     wiring.write_shims(row, state.plan)
     return RunWorkshop(wiring, row, resolved.params, connections, secrets, lines, run_width)
 

@@ -56,6 +56,7 @@ def load_settings(paths: Paths, cores: int) -> Settings:
             key_names=KEY_NAMES,
             schema_name="akm_response",
             agent_variables=AGENT_VARIABLES,
+            context="AKM_",
             judge_engine=workflow.get("judgeEngine"),
             map_width=_clamped(workflow.get("defaultMapConcurrency"), DEFAULT_MAP_WIDTH),
             max_concurrency=_clamped(workflow.get("maxConcurrency"), host),

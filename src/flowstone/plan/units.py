@@ -150,6 +150,8 @@ class AgentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ag
     `passed` are the variables of the host that every agent program gets; its harness names more.
     `model` None leaves the choice to the program. `fallback` is the model engine of a platform that
     talks to one. `inference` is the tuning that was asked for, for harnesses that can pass it on.
+    `context` begins the names of the variables by which the program, and whatever it starts, knows the
+    run and the unit that it works for; None for none.
     """
 
     content: str
@@ -166,6 +168,7 @@ class AgentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ag
     concurrency: int | None = None
     judges: bool = False
     passed: tuple[str, ...] = ()
+    context: str | None = None
 
 
 EngineSpec: TypeAlias = LlmSpec | AgentSpec

@@ -53,7 +53,8 @@ class EngineConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     `opencode` tells whether the program is there to fall back to. `setter` is the command that sets
     a key of the configuration, for hints; `key_names` are the variables that an engine's key is
     looked up in when it names none (`{}` stands for the engine), `schema_name` names a schema to a
-    model's server, `agent_variables` are what an agent program gets of the host's environment.
+    model's server, `agent_variables` are what an agent program gets of the host's environment,
+    `context` begins the names of the variables that tell it where in a run it works.
     """
 
     engines: Any = None
@@ -69,3 +70,4 @@ class EngineConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     key_names: tuple[str, ...] = ()
     schema_name: str = "response"
     agent_variables: tuple[str, ...] = ()
+    context: str | None = None

@@ -15,6 +15,7 @@ import msgspec
 
 from flowstone.plan.model import Route
 from flowstone.run.events import RunStatus, Status
+from flowstone.run.outcome import Exchange
 from flowstone.run.record import RunRow
 from flowstone.run.state import Attempt, State, StepState
 from flowstone.values import canonical_json
@@ -59,6 +60,7 @@ class UnitRow(msgspec.Struct, frozen=True):
     diagnostic: str | None = None
     exit_code: int | None = None
     usage: dict[str, Any] | None = None
+    exchange: tuple[Exchange, ...] = ()
 
 
 def document(
@@ -211,6 +213,11 @@ def unit_lines(row: UnitRow) -> list[str]:
     lines = [f"      {one_line(row.unit)}  {row.status}{reason}{took}{tried}{used}"]
     if row.reason or row.diagnostic:
         lines += _indented(row.diagnostic or row.error or "", "          ")
+    for said in row.exchange:
+        lines += [
+            f"          asked: {one_line(said.request[-VALUE_CHARS:])}",
+            f"          said:  {one_line(said.answer)}",
+        ]
     return lines
 
 
@@ -300,6 +307,7 @@ def _unit_document(row: UnitRow) -> dict[str, Any]:
         "diagnostic": row.diagnostic,
         "exitCode": row.exit_code,
         **({"usage": row.usage} if row.usage else {}),
+        **({"exchange": [{"request": e.request, "answer": e.answer} for e in row.exchange]} if row.exchange else {}),
     }
 
 
@@ -362,4 +370,5 @@ def _unit_row(step: StepState, attempt: Attempt, attempts: int, now: int, used: 
         outcome.diagnostic if outcome else None,
         outcome.exit_code if outcome else None,
         used.get("usage"),
+        outcome.exchange if outcome else (),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
+import time
 from pathlib import Path
 
 from flowstone.dispatchers.agent.dispatcher import AgentDispatcher
@@ -46,3 +47,18 @@ async def _stopped(bench: Bench, program: str) -> Outcome:
         return await task
     finally:
         await commands.close()
+
+
+def test_what_an_agent_has_started_ends_with_it_wherever_it_hides(bench: Bench) -> None:
+    """A process in a session of its own is known by the marks of its unit."""
+    begun = time.monotonic()
+    hiding = f"setsid sh -c 'sleep 1.5; touch {bench.notes}/late' & sleep 0.2\nsleep 30\n"
+    outcome = bench.perform("claude", bench.program(hiding), timeout_ms=700, context="FLOW_")
+    assert outcome.reason is Reason.TIMEOUT
+    assert {name: bench.environment[name] for name in ("FLOW_RUN_ID", "FLOW_STEP_ID", "FLOW_UNIT_ID")} == {
+        "FLOW_RUN_ID": "r",
+        "FLOW_STEP_ID": "a",
+        "FLOW_UNIT_ID": "a:solo",
+    }
+    time.sleep(max(0, begun + 2.3 - time.monotonic()))
+    assert not (bench.notes / "late").exists()

@@ -28,6 +28,9 @@ from flowstone.run.outcome import Outcome, Reason, failed
 if TYPE_CHECKING:
     from flowstone.dispatchers.agent.served.dispatcher import ServedAgents
 
+ARGUMENT_BYTES = 131_071
+"""Bytes of one argument that Linux passes on, its NUL left out."""
+
 
 class AgentDispatcher:
     """Runs agent programs by way of `commands`, which the caller closes. `env` is the host's."""
@@ -92,6 +95,9 @@ class AgentDispatcher:
             return call.over_time(Outcome(Reason.TIMEOUT))
         with _schema_file(call) as schema_file:
             command = _command(call, task_of(call.dispatch, messages, schema_file), left, self._env)
+            problem = _too_long(command)
+            if problem is not None:
+                return refused(call.spec, Reason.DISPATCH_ERROR, problem)
             try:
                 performed, redactor = await self._commands.captured(command, call.secrets, workspace)
             except CannotStart as error:
@@ -152,10 +158,35 @@ def _command(call: _Call, task: Task, timeout_ms: int | None, env: Mapping[str, 
         cwd=None if own_place else _home(spec.workspace or "", env),
         cwd_rule=CwdRule.CONTAINED if own_place else CwdRule.RUN_FOLDER,
         env=(*(LiteralEnv(name, value, secret=False) for name, value in harness.variables(task)), *spec.env),
-        environment=EnvironmentRule(base=tuple(dict.fromkeys((*spec.passed, *harness.passed)))),
+        environment=EnvironmentRule(base=tuple(dict.fromkeys((*spec.passed, *harness.passed))), context=spec.context),
     )
     return msgspec.structs.replace(
-        call.dispatch, spec=command, timeout_ms=timeout_ms, context=(), schema=None, has_schema=False, messages=()
+        call.dispatch,
+        spec=command,
+        timeout_ms=timeout_ms,
+        context=_marks(call.dispatch, spec.context),
+        schema=None,
+        has_schema=False,
+        messages=(),
+    )
+
+
+def _marks(dispatch: Dispatch, prefix: str | None) -> tuple[tuple[str, str], ...]:
+    """Where in a run a program works; all that it starts is known by them when it has to end."""
+    names = {"RUN_ID": dispatch.run, "STEP_ID": dispatch.step, "UNIT_ID": dispatch.unit}
+    return () if prefix is None else tuple((prefix + name, value) for name, value in names.items())
+
+
+def _too_long(command: Dispatch) -> str | None:
+    """Why the system would refuse a command for its longest argument, which is the prompt."""
+    assert isinstance(command.spec, ExecSpec)
+    longest = max(len(str(word).encode("utf-8", "replace")) for word in command.spec.argv)
+    if longest <= ARGUMENT_BYTES:
+        return None
+    return (
+        f"its prompt has {longest} bytes, and the system passes at most {ARGUMENT_BYTES} in one argument of a program "
+        "(Linux: MAX_ARG_STRLEN, 32 pages). Let the step that makes the data write a file and hand on its path, "
+        "or use an engine that is not asked by arguments (opencode-sdk, or kind llm)"
     )
 
 

@@ -40,6 +40,7 @@ class Setup(msgspec.Struct, frozen=True):
     bound: tuple[tuple[str, str], ...]
     configuration: str
     key: str | None
+    context: str | None
 
 
 class ServedAgents:
@@ -66,7 +67,7 @@ class ServedAgents:
             return refused(spec, Reason.DISPATCH_ERROR, str(problem))
         argv = (_home(spec.bin or PROGRAM, self._env), *spec.args, "serve", "--hostname", "127.0.0.1")
         passed = tuple(dict.fromkeys((*spec.passed, *PASSED)))
-        setup = Setup((*argv, "--port", "0"), passed, bound, configuration(spec, key), key)
+        setup = Setup((*argv, "--port", "0"), passed, bound, configuration(spec, key), key, spec.context)
         return await self._within(_Call(dispatch, spec, setup, known, redactor))
 
     async def close(self) -> None:
@@ -148,11 +149,17 @@ class ServedAgents:
         command = ExecSpec(
             argv=setup.argv,
             env=tuple(LiteralEnv(name, value, secret=False) for name, value in (*setup.bound, *own.items())),
-            environment=EnvironmentRule(base=setup.passed),
+            environment=EnvironmentRule(base=setup.passed, context=setup.context),
             capture=CaptureRule(limit=KEPT_BYTES),
         )
         program = msgspec.structs.replace(
-            call.dispatch, spec=command, timeout_ms=None, context=(), schema=None, has_schema=False, messages=()
+            call.dispatch,
+            spec=command,
+            timeout_ms=None,
+            context=_marks(call),
+            schema=None,
+            has_schema=False,
+            messages=(),
         )
         announcement = Announcement()
         secret = (*call.secrets, *(value for _, value in setup.bound), password)
@@ -172,6 +179,15 @@ class _Call(msgspec.Struct, frozen=True):
     setup: Setup
     secrets: tuple[str, ...]
     redactor: Redactor
+
+
+def _marks(call: _Call) -> tuple[tuple[str, str], ...]:
+    """By which all that a server starts is known; it works for many units, so it has a name of its own."""
+    import secrets
+
+    prefix = call.setup.context
+    names = {"RUN_ID": call.dispatch.run, "UNIT_ID": f"server:{secrets.token_hex(8)}"}
+    return () if prefix is None else tuple((prefix + name, value) for name, value in names.items())
 
 
 def _fields(spec: AgentSpec, messages: Messages) -> dict[str, object]:
