@@ -132,6 +132,7 @@ class Run:
         self.env |= {"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "MODEL_KEY": self.key, "LANG": "C.UTF-8"}
         self._write(plan)
         self.watched: list[str] = []
+        self.lines: list[str] = []
         try:
             with ModelServer(lambda asked: answer(self, asked)) as server:
                 self._configure(server.endpoint)
@@ -170,14 +171,15 @@ class Run:
             started = flow.start("workflows/w", given)
             report = flow.drive(started.run_id, given, observer=self, on_event=self._event, lines=True)
             self.watched += [*started.warnings, *report.warnings, *(done.summary for done in report.executed)]
-            self.views = "\n".join(_views(flow, started.run_id))
+            self.views = "\n\x1f\n".join(_views(flow, started.run_id))
             self.statuses = {step.id: step.status.value for step in report.state.order}
         self.files = b"".join(path.read_bytes() for path in sorted((self.folder / "data").rglob("*")) if path.is_file())
         self.files += b"".join(p.read_bytes() for p in sorted((self.folder / "state").rglob("*")) if p.is_file())
 
     @property
     def seen(self) -> str:
-        return "\n".join([self.files.decode("utf-8", "replace"), self.views, *self.watched])
+        told = [self.files.decode("utf-8", "replace"), self.views, *self.watched, "\n".join(self.lines)]
+        return "\n\x1f\n".join(told)
 
     def _event(self, event: Any) -> None:
         import msgspec
@@ -187,7 +189,7 @@ class Run:
     def recorded(self, state: Any, events: Any) -> None: ...
 
     def line(self, step: str, unit: str, text: str) -> None:
-        self.watched.append(text)
+        self.lines.append(text)
 
     def warned(self, text: str) -> None:
         self.watched.append(text)
@@ -205,7 +207,7 @@ def _views(flow: Flowstone, run: str) -> Iterator[str]:
     yield report_page(view.row, view.state, now, WORD)
     yield pretty_json(status_view(view.row, view.state, WORD, now, units=True))
     yield pretty_json(overview.document(view.row, view.state, now, units=True))
-    yield from overview.text_lines(view.row, view.state, now, WORD, units=True)
+    yield "\n".join(overview.text_lines(view.row, view.state, now, WORD, units=True))
     events = [event for _, _, event in flow.events(run)]
     for step in view.state.order:
         yield from why_lines(why(view.state, events, step.id))
