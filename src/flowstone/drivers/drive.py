@@ -227,12 +227,13 @@ class _Watcher:
                 self.executed.append(Executed(event.step, Status.FAILED, len(units), 0, text))
             if isinstance(event, StepClosed):
                 step = state.steps[event.step]
+                whole = "error" in (event.detail or {})
                 self.executed.append(
                     Executed(
                         event.step,
                         event.status,
-                        len(step.units),
-                        step.failures,
+                        0 if whole else len(step.units),
+                        0 if whole else step.failures,
                         event.summary or event.error or str((event.detail or {}).get("note", "")),
                     )
                 )

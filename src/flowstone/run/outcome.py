@@ -104,6 +104,8 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True, array_like=False)
     session: str | None = None
     child_run: str | None = None
     exchange: tuple[Exchange, ...] = ()
+    of_step: bool = False
+    """What failed concerns the step as a whole: any unit of it would have failed so."""
 
     @property
     def ok(self) -> bool:

@@ -16,7 +16,7 @@ import msgspec
 
 from flowstone.dispatchers.agent.harness import Harness, Task
 from flowstone.dispatchers.agent.registry import HARNESSES, SERVED, harness_of
-from flowstone.dispatchers.agent.result import over_time, refused, reply_of
+from flowstone.dispatchers.agent.result import not_begun, over_time, refused, reply_of
 from flowstone.dispatchers.answers.conversation import Conversation, Messages, Reply
 from flowstone.dispatchers.process.dispatcher import ProcessDispatcher
 from flowstone.dispatchers.process.failures import CannotStart
@@ -56,7 +56,7 @@ class AgentDispatcher:
         try:
             redactor = self._commands.redactor_of(spec.env, secrets)
         except CannotStart as error:
-            return refused(spec, error.reason, error.text)
+            return not_begun(spec, error, Redactor())
         call = _Call(dispatch, spec, harness, secrets, redactor, _deadline(dispatch.timeout_ms))
         if dispatch.isolation == "none":
             return await self._held(call, None)
@@ -67,7 +67,7 @@ class AgentDispatcher:
         except Stopped as stopped:
             return stopped.outcome
         except CannotStart as error:
-            return refused(spec, error.reason, redactor.text(error.text))
+            return not_begun(spec, error, redactor)
 
     async def close(self) -> None:
         """End the servers; the commands are the caller's."""
@@ -101,7 +101,7 @@ class AgentDispatcher:
             try:
                 performed, redactor = await self._commands.captured(command, call.secrets, workspace)
             except CannotStart as error:
-                return refused(call.spec, error.reason, error.text)
+                return not_begun(call.spec, error, call.redactor)
         found = reply_of(performed, call.spec, call.harness, redactor)
         if isinstance(found, Outcome) and found.reason is Reason.TIMEOUT:
             return call.over_time(found)

@@ -6,6 +6,7 @@ from flowstone.dispatchers.agent.harness import Harness, NoAnswer, Said
 from flowstone.dispatchers.answers.conversation import Reply
 from flowstone.dispatchers.process.capture import decode
 from flowstone.dispatchers.process.diagnostics import how_it_ended, not_started, seconds, tail_of, unit_diagnostic
+from flowstone.dispatchers.process.failures import CannotStart
 from flowstone.dispatchers.process.result import Performed
 from flowstone.plan.bounds import STDERR_TAIL_CHARS
 from flowstone.plan.units import AgentSpec
@@ -31,10 +32,15 @@ def reply_of(performed: Performed, spec: AgentSpec, harness: Harness, redactor: 
     return _read(performed, spec, harness, redactor)
 
 
-def refused(spec: AgentSpec, reason: Reason, text: str) -> Outcome:
+def refused(spec: AgentSpec, reason: Reason, text: str, *, of_step: bool = False) -> Outcome:
     """The outcome of a program that was not started; `text` is redacted."""
     error = f'engine "{spec.engine}": the agent was not started: {text}'
-    return Outcome(reason, error=error, diagnostic=unit_diagnostic(error, ""), ran=False)
+    return Outcome(reason, error=error, diagnostic=unit_diagnostic(error, ""), ran=False, of_step=of_step)
+
+
+def not_begun(spec: AgentSpec, problem: CannotStart, redactor: Redactor) -> Outcome:
+    """The outcome of a program that cannot be started."""
+    return refused(spec, problem.reason, redactor.text(problem.text), of_step=problem.of_step)
 
 
 def over_time(spec: AgentSpec, timeout_ms: int, outcome: Outcome) -> Outcome:

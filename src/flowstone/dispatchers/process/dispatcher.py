@@ -106,7 +106,7 @@ class ProcessDispatcher:
         try:
             return await self.isolated(dispatch, lambda workspace: self._perform(dispatch, workspace))
         except CannotStart as error:
-            return refused(dispatch, error.reason, error.text, self._redactor)
+            return refused(dispatch, error, self._redactor)
 
     async def isolated(self, dispatch: Dispatch, work: Callable[[Workspace], Awaitable[Outcome]]) -> Outcome:
         """Do the work of an attempt in a worktree of its own; CannotStart where there can be none."""
@@ -148,7 +148,7 @@ class ProcessDispatcher:
         try:
             return self._knowing(secrets + self._environments.secrets(bindings))
         except CannotStart as error:
-            raise CannotStart(error.reason, self._knowing(secrets).text(error.text)) from error
+            raise error.redacted(self._knowing(secrets)) from error
 
     async def _perform(self, dispatch: Dispatch, workspace: Workspace) -> Outcome:
         started = self._start(dispatch, workspace)
@@ -218,7 +218,7 @@ class ProcessDispatcher:
         try:
             return self._started(dispatch, (), workspace)
         except CannotStart as error:
-            return refused(dispatch, error.reason, error.text, self._redactor)
+            return refused(dispatch, error, self._redactor)
 
     def _started(
         self,
@@ -244,7 +244,7 @@ class ProcessDispatcher:
             )
             return self._attempt(dispatch, spec, command, redactor, listen)
         except CannotStart as error:
-            raise CannotStart(error.reason, redactor.text(error.text)) from error
+            raise error.redacted(redactor) from error
 
     def _attempt(
         self,

@@ -88,13 +88,13 @@ class Environments:
         try:
             values = self._env_values(binding.ref)
         except FlowstoneError as error:
-            raise CannotStart(Reason.DISPATCH_ERROR, error.message) from error
+            raise CannotStart(Reason.DISPATCH_ERROR, error.message, of_step=True) from error
         frozen = bool(binding.owner or binding.keys)
         fresh, gone = sorted(set(values) - set(binding.keys)), sorted(set(binding.keys) - set(values))
         if frozen and (fresh or gone):
             changes = ", ".join([*(f"{name} is new" for name in fresh), *(f"{name} is gone" for name in gone)])
             text = f'"{binding.ref}" has other keys than when the run was started ({changes}): start a new run'
-            raise CannotStart(Reason.DISPATCH_ERROR, text)
+            raise CannotStart(Reason.DISPATCH_ERROR, text, of_step=True)
         return {name: value for name, value in values.items() if value is not None}
 
 

@@ -48,7 +48,11 @@ class Worktree(msgspec.Struct, frozen=True):
 
 
 class CannotIsolate(Exception):
-    """No worktree can be made; the text says why and what to do."""
+    """No worktree can be made; the text says why and what to do. `of_step`: whatever the unit."""
+
+    def __init__(self, text: str, *, of_step: bool = False) -> None:
+        super().__init__(text)
+        self.of_step = of_step
 
 
 def repository_at(git: Git, folder: str) -> Repository:
@@ -337,7 +341,8 @@ def drop_if_empty(folder: str) -> None:
 
 def _refusal(folder: str, why: str) -> CannotIsolate:
     text = f'cannot use isolation: worktree: "{folder}" {why}'
-    return CannotIsolate(f"{text}; start the run in the working tree of a repository, or remove isolation")
+    text = f"{text}; start the run in the working tree of a repository, or remove isolation"
+    return CannotIsolate(text, of_step=True)
 
 
 @contextmanager

@@ -86,7 +86,7 @@ class Worktrees:
             try:
                 tree = await asyncio.to_thread(self._made, dispatch)
             except CannotIsolate as error:
-                raise CannotStart(Reason.WORKTREE_FAILED, str(error)) from None
+                raise CannotStart(Reason.WORKTREE_FAILED, str(error), of_step=error.of_step) from None
             self._live.add(tree.path)
             return tree
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from flowstone.dispatchers.agent.result import over_time, refused
+from flowstone.dispatchers.agent.result import not_begun, over_time, refused
 from flowstone.dispatchers.agent.served.provider import KEY_VARIABLE, NoModel, configuration, model_of
 from flowstone.dispatchers.agent.served.server import Announcement, Server, ServerFailure
 from flowstone.dispatchers.agent.served.turn import GivenUp, Session
@@ -62,7 +62,7 @@ class ServedAgents:
             redactor = self._commands.redactor_of(spec.env, known)
             model_of(spec)
         except CannotStart as error:
-            return refused(spec, error.reason, error.text)
+            return not_begun(spec, error, self._commands.redactor_of((), secrets))
         except (MissingKey, NoModel) as problem:
             return refused(spec, Reason.DISPATCH_ERROR, str(problem))
         argv = (_home(spec.bin or PROGRAM, self._env), *spec.args, "serve", "--hostname", "127.0.0.1")
@@ -96,7 +96,7 @@ class ServedAgents:
         except Stopped as stopped:
             return stopped.outcome
         except CannotStart as error:
-            return refused(spec, error.reason, call.redactor.text(error.text))
+            return not_begun(spec, error, call.redactor)
 
     async def _held(self, call: _Call, folder: str) -> Outcome:
         """The whole conversation, within the unit's time."""
@@ -121,7 +121,7 @@ class ServedAgents:
             prompt = "\n\n".join(text for role, text in messages if role != "system")
             turn = await kept[0].turn(call.dispatch.unit, prompt)
         except CannotStart as error:
-            return refused(call.spec, error.reason, error.text)
+            return not_begun(call.spec, error, call.redactor)
         except GivenUp as problem:
             return _failed(call, problem.reason, str(problem), kept)
         except ServerFailure as problem:
