@@ -24,6 +24,7 @@ from flowstone.views.progress import (
     step_line,
 )
 from flowstone.views.text import short_unit
+from flowstone.views.usage import run_usage, usage_object, usage_text
 
 if TYPE_CHECKING:
     from flowstone.run.events import Event
@@ -129,7 +130,9 @@ def summary(state: State, word: Word, terminal: Terminal) -> list[str]:
     width = max((len(step.id) for step in state.order), default=0)
     lines = [text for step in state.order for text in _step_lines(step_line(step, word), terminal, width)]
     status = terminal.paint(word(state.status.value), BOLD)
-    lines.append(f"run {one_line(state.run_id)}: {status} in {elapsed_text(run_took_ms(state))}")
+    used = usage_text(usage_object(run_usage(state)).get("usage"))
+    took = elapsed_text(run_took_ms(state))
+    lines.append(f"run {one_line(state.run_id)}: {status} in {took}{f', {used}' if used else ''}")
     if isinstance(state.outputs, dict):
         lines += [one_line(f"  {name} = {shown(value)}") for name, value in state.outputs.items()]
     return lines
