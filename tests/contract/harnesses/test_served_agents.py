@@ -26,7 +26,7 @@ FALLBACK = LlmSpec("", "local", "http://127.0.0.1:1/v1/chat/completions", "m1")
 
 
 class Served:
-    """One run's drive against a scripted server; `perform` takes prompts, all at once."""
+    """One run's drive against a scripted server; `perform` takes prompts, all at once, and may stop the first."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -41,7 +41,7 @@ class Served:
         program.chmod(0o755)
         self.bin = str(program)
 
-    def perform(self, *prompts: str, stop: float | None = None, **fields: Any) -> list[Outcome]:
+    def perform(self, *prompts: str, stop: bool = False, **fields: Any) -> list[Outcome]:
         dispatches = [self._dispatch(place, prompt, dict(fields)) for place, prompt in enumerate(prompts)]
 
         async def main() -> list[Outcome]:
@@ -50,8 +50,9 @@ class Served:
             agents = AgentDispatcher(commands, self.env)
             try:
                 tasks = [asyncio.ensure_future(agents.perform(dispatch)) for dispatch in dispatches]
-                if stop is not None:
-                    await asyncio.sleep(stop)
+                while stop and not self.bodies():
+                    await asyncio.sleep(0.02)
+                if stop:
                     tasks[0].cancel()
                 return await asyncio.gather(*tasks)
             finally:
@@ -243,22 +244,22 @@ def test_a_program_that_is_not_there(served: Served) -> None:
 
 
 def test_an_attempt_after_a_crash_gets_a_new_server(served: Served) -> None:
-    outcomes = served.perform("crash", stop=None)
+    outcomes = served.perform("crash")
     again = served.perform("Do a.")
     assert (outcomes[0].reason, again[0].value) == (Reason.SPAWN_FAILED, "hello")
 
 
 def test_time_is_over(served: Served) -> None:
     begun = time.monotonic()
-    outcome = served.one("wait", timeout_ms=1500)
-    assert (outcome.reason, outcome.error) == (Reason.TIMEOUT, 'engine "ag": timed out after 1.5s')
+    outcome = served.one("wait", timeout_ms=2500)
+    assert (outcome.reason, outcome.error) == (Reason.TIMEOUT, 'engine "ag": timed out after 2.5s')
     assert [request["path"] for request in served.noted("requests")][-1] == "/session/ses_1/abort"
     assert time.monotonic() - begun < 10
 
 
 def test_a_stopped_attempt_ends_its_turn_and_no_other(served: Served) -> None:
     with pytest.raises(asyncio.CancelledError):
-        served.perform("wait", stop=1.0)
+        served.perform("wait", stop=True)
     assert [request["path"] for request in served.noted("requests")][-1] == "/session/ses_1/abort"
 
 
