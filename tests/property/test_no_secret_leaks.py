@@ -1,4 +1,4 @@
-"""Whole runs of commands and models that echo secrets in every form: none is ever kept or shown.
+"""Whole runs of commands, agents and models that echo secrets in every form: none is ever kept or shown.
 
 Searched are the database and everything else in the data folder, the events, live lines and warnings
 of the drive, and every view of the run. Secrets are random texts, JSON, multi-line texts and
@@ -75,6 +75,8 @@ steps:
     map:
       over: params.l
       unit: { exec: { command: [%s, echo.py] }, env: [env/z], on_error: continue }
+  - id: g
+    unit: { engine: agent, env: [env/z], on_error: continue %s }
   - id: q
     inputs: [steps.m.output]
     unit: { engine: model, on_error: continue, retry: { max: 1, on: [llm_invalid_json] } }
@@ -90,6 +92,10 @@ Say it.
 ## m
 
 Say it.
+
+## g
+
+Have it said.
 
 ## q
 
@@ -144,7 +150,11 @@ class Run:
         python = json.dumps(sys.executable)
         output = "output: { type: object }" if plan["json"] else ""
         (self.folder / "bundle/workflows").mkdir()
-        (self.folder / "bundle/workflows/w.md").write_text(WORKFLOW % (python, output, python))
+        typed = f", {output}" if output else ""
+        (self.folder / "bundle/workflows/w.md").write_text(WORKFLOW % (python, output, python, typed))
+        agent = self.folder / "project/agent"
+        agent.write_text(f"#!/bin/sh\nexec {sys.executable} echo.py\n")
+        agent.chmod(0o755)
         (self.folder / "bundle/env").mkdir()
         (self.folder / "bundle/secrets").mkdir()
         assigned = []
@@ -160,7 +170,9 @@ class Run:
 
     def _configure(self, endpoint: str) -> None:
         engine = {"kind": "llm", "endpoint": endpoint, "model": "m", "apiKey": "$MODEL_KEY"}
-        config = {"engines": {"model": engine}, "workflow": {"judgeEngine": "model"}, "configVersion": "0.9.0"}
+        agent = {"kind": "agent", "platform": "opencode", "bin": str(self.folder / "project/agent")}
+        engines = {"model": engine, "agent": agent}
+        config = {"engines": engines, "workflow": {"judgeEngine": "model"}, "configVersion": "0.9.0"}
         (self.folder / "config/config.json").write_text(json.dumps(config))
 
     def _drive(self) -> None:
@@ -273,7 +285,7 @@ PLANS = st.fixed_dictionaries(
 def test_the_search_finds_what_leaks():
     """The control: values that nobody knows as secrets are found in every place that is searched."""
     quiet = Run([], {"filler": 0, "cut": 0, "fails": False, "json": False}, lambda run, asked: Answer("a plain answer"))
-    assert quiet.statuses == {"a": "succeeded", "m": "succeeded", "q": "held"}
+    assert quiet.statuses == {"a": "succeeded", "m": "succeeded", "g": "succeeded", "q": "held"}
     assert "a plain answer" in quiet.files.decode("utf-8", "replace")
     assert "a plain answer" in quiet.views
     assert leaks(quiet.seen, ["plain ans"]) != []
