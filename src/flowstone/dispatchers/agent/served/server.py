@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from flowstone.dispatchers.llm.client import ModelClient, Unreachable, UnreadableBody
 from flowstone.dispatchers.process.capture import decode
 from flowstone.dispatchers.process.diagnostics import how_it_ended, not_started, tail_of
 from flowstone.dispatchers.process.dispatcher import Service
@@ -23,10 +24,8 @@ from flowstone.values import Json, JsonError, decode_json
 
 START_S = 60.0
 """Seconds that a server may take until it listens."""
-BODY_BYTES = 8 * 1024 * 1024
 USER = "opencode"
 _LISTENS = re.compile(r"listening on (http://\S+)")
-_CHUNK = 64 * 1024
 
 
 class ServerFailure(Exception):
@@ -72,55 +71,31 @@ class Server:
     def __init__(self, service: Service, address: str, password: str) -> None:
         self.service = service
         self._address = address
-        self._client: Any = None
+        self._client = ModelClient(direct=True)
         token = b64encode(f"{USER}:{password}".encode()).decode("ascii")
         self._headers = {"authorization": f"Basic {token}", "content-type": "application/json"}
 
     async def call(self, method: str, path: str, folder: str, body: Mapping[str, Any] | None = None) -> Json:
         """The JSON that a request gives; `folder` is where the agent works."""
-        from pyreqwest.exceptions import PyreqwestError
-
         url = f"{self._address}{path}?directory={quote(folder, safe='')}"
+        sent = None if body is None else json.dumps(body).encode("utf-8")
         try:
-            if self._client is None:
-                self._client = _new_client()
-            request = self._client.request(method, url).headers(self._headers)
-            if body is not None:
-                request = request.body_bytes(json.dumps(body).encode("utf-8"))
-            async with request.build_streamed() as response:
-                data = await _read(response.body_reader)
-                status = int(response.status)
-        except PyreqwestError as error:
+            received = await self._client.request(method, url, self._headers, sent)
+        except Unreachable as error:
             raise ServerFailure(f"it broke off or cannot be reached ({error})") from error
-        if not 200 <= status < 300:
-            raise ServerFailure(f"it answered {status}: {_message(data)}", status)
+        except UnreadableBody as error:
+            raise ServerFailure(f"its answer cannot be read: {error}") from error
+        if not 200 <= received.status < 300:
+            raise ServerFailure(f"it answered {received.status}: {_message(received.body)}", received.status)
         try:
-            return decode_json(data)
+            return decode_json(received.body)
         except JsonError:
             raise ServerFailure("it answered with no JSON") from None
 
     async def close(self) -> None:
         """End the server with all that its agents have started."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
+        await self._client.close()
         await self.service.end()
-
-
-async def _read(reader: Any) -> bytes:
-    body = bytearray()
-    while piece := await reader.read(_CHUNK):
-        body += piece
-        if len(body) > BODY_BYTES:
-            raise ServerFailure(f"its answer has more than {BODY_BYTES} bytes")
-    return bytes(body)
-
-
-def _new_client() -> Any:
-    """No proxy stands between us and a server on this machine."""
-    from pyreqwest.client import ClientBuilder
-
-    return ClientBuilder().no_proxy().error_for_status(False).follow_redirects(False).build()
 
 
 def _message(data: bytes) -> str:
