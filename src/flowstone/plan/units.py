@@ -75,7 +75,8 @@ class EnvRef(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="env-r
     ref: str
     keys: tuple[str, ...] = ()
     secret_names: tuple[str, ...] = ()
-    owner: str = ""
+    owner: str | msgspec.UnsetType = msgspec.UNSET
+    """Left out where it is unset, so that plans of before it was frozen keep their hashes."""
 
 
 EnvBinding: TypeAlias = LiteralEnv | PassEnv | EnvRef
