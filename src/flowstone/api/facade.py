@@ -12,6 +12,7 @@ from flowstone.errors import (
     NotFound,
     SourceError,
     UnknownRun,
+    UsageError,
 )
 from flowstone.ports.dialect import Dialect, Given
 from flowstone.run.events import Event
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from flowstone.freeze.frozen import Frozen
     from flowstone.plan.model import Plan
     from flowstone.ports.observer import Observer
+    from flowstone.run.seeding import Seed
 
 
 class Flowstone:
@@ -80,11 +82,20 @@ class Flowstone:
 
     # runs
 
-    def start(self, target: str, given: Given | None = None, *, new: bool = True) -> Started:
-        """Publish a new run of a workflow, or (with `new` False) take up its active run of this scope."""
+    def start(self, target: str, given: Given | None = None, *, new: bool = True, reuse: str | None = None) -> Started:
+        """Publish a new run of a workflow, or (with `new` False) take up its active run of this scope.
+
+        `reuse` names an earlier run: steps that stand unchanged since are taken over (see `reuse_list`).
+        """
         from flowstone.api.starting import start
 
-        return start(self.session, target, given or Given(), new=new)
+        return start(self.session, target, given or Given(), new=new, reuse=reuse)
+
+    def reuse_list(self, target: str, run_id: str, given: Given | None = None) -> tuple[Seed, ...]:
+        """What a new run of a workflow would reuse of an earlier one, run again, or run for the first time."""
+        from flowstone.api.reusing import reuse_list
+
+        return reuse_list(self.session, target, run_id, given or Given())
 
     def drive(
         self,
@@ -190,14 +201,27 @@ class Flowstone:
 
         return dialect_of(name)
 
-    def drive_options(self, *, max_parallel: int | None = None, **given: Any) -> DriveOptions:
+    def drive_options(
+        self,
+        *,
+        max_parallel: int | None = None,
+        from_step: str | None = None,
+        only_step: str | None = None,
+        **given: Any,
+    ) -> DriveOptions:
         """The options of a drive on this machine; `given` fields replace them.
 
-        A workflow's own bound on what runs at a time comes before `max_parallel`.
+        A workflow's own bound on what runs at a time comes before `max_parallel`. `from_step` runs a
+        step and all that follows from it afresh, `only_step` that step alone.
         """
         from flowstone.drivers.drive import DriveOptions
+        from flowstone.drivers.transitions import Again
 
-        return DriveOptions(**{"host_width": self._host_width, "run_width": max_parallel, **given})
+        if from_step is not None and only_step is not None:
+            raise UsageError("Give --from or --only, not both.")
+        step = from_step if only_step is None else only_step
+        again = None if step is None else Again(step, only_step is not None)
+        return DriveOptions(**{"host_width": self._host_width, "run_width": max_parallel, "again": again, **given})
 
     def source_text(self, path: str) -> str:
         """The text of a source for showing its lines; empty when it cannot be read."""
