@@ -20,6 +20,7 @@ from flowstone.run.record import RunRow
 from flowstone.wiring import Wiring
 
 if TYPE_CHECKING:
+    from flowstone.api.housekeeping import Cleared, Rubbish, Rules
     from flowstone.drivers.drive import DriveOptions, DriveReport
     from flowstone.freeze.frozen import Frozen
     from flowstone.plan.model import Plan
@@ -177,6 +178,18 @@ class Flowstone:
             row for store in self.wiring.stores() for row in store.find(ref=ref, scope=scope, active_only=active_only)
         ]
         return sorted(rows, key=lambda row: (row.record.created_at, row.record.id), reverse=True)
+
+    def rubbish(self, rules: Rules) -> tuple[Rubbish, ...]:
+        """Runs, worktrees and crash reports that nobody needs any more, by the rules; removes nothing."""
+        from flowstone.api.housekeeping import rubbish
+
+        return rubbish(self.session, rules)
+
+    def clear(self, found: Sequence[Rubbish]) -> Cleared:
+        """Remove what `rubbish` found, and the large values that no run names any more."""
+        from flowstone.api.housekeeping import clear
+
+        return clear(self.session, found)
 
     def last(self) -> str:
         """The id of the newest run that was started in this folder, whatever its language."""
