@@ -33,27 +33,36 @@ def drive(
     on_event: Callable[[Event], None] | None = None,
     reopen: bool = False,
     lines: bool = False,
+    cancel_older: bool = False,
 ) -> DriveReport:
     """Drive a run as far as it gets; `reopen` takes up one that failed or is held.
 
     `on_event` is called with each event after its commit; `lines` has the observer told every
-    line that a unit prints. LeaseHeld when another process drives the run.
+    line that a unit prints. LeaseHeld when another process drives the run. A run under a limit of the
+    configuration waits for its turn first; `cancel_older` gives up those before it.
     """
+    from flowstone.api.limits import turn
+    from flowstone.api.notifying import notify
     from flowstone.drivers.drive import drive_run
     from flowstone.drivers.publishing import Publisher
 
     store, full = session.wiring.store_of(run_id)
     watcher = Publisher(session.wiring.project, observer, on_event)
-    return drive_run(
-        store,
-        full,
-        partial(plan_of, session),
-        lambda row, state: _workshop(session.wiring, row, state, given, lines, options.run_width),
-        msgspec.structs.replace(options, reopen=reopen),
-        session.wiring.clock,
-        watcher,
-        session.held.pop(full, None),
-    )
+    with turn(session, store.load(full).record, watcher.warned, cancel_older=cancel_older):
+        report = drive_run(
+            store,
+            full,
+            partial(plan_of, session),
+            lambda row, state: _workshop(session.wiring, row, state, given, lines, options.run_width),
+            msgspec.structs.replace(options, reopen=reopen),
+            session.wiring.clock,
+            watcher,
+            session.held.pop(full, None),
+        )
+    if problem := notify(session, report):
+        watcher.warned(problem)
+        report.warnings.append(problem)
+    return report
 
 
 def plan_of(session: Session, row: RunRow) -> Plan:

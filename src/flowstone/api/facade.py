@@ -21,6 +21,7 @@ from flowstone.wiring import Wiring
 
 if TYPE_CHECKING:
     from flowstone.api.housekeeping import Cleared, Rubbish, Rules
+    from flowstone.api.limits import Waiting
     from flowstone.drivers.drive import DriveOptions, DriveReport
     from flowstone.freeze.frozen import Frozen
     from flowstone.plan.model import Plan
@@ -108,11 +109,13 @@ class Flowstone:
         on_event: Callable[[Event], None] | None = None,
         reopen: bool = False,
         lines: bool = False,
+        cancel_older: bool = False,
     ) -> DriveReport:
         """Drive a run as far as it gets; `reopen` takes up one that failed or is held.
 
         `on_event` is called with each event after its commit; `lines` has the observer told every
-        line that a unit prints. LeaseHeld when another process drives the run.
+        line that a unit prints. LeaseHeld when another process drives the run. Under a limit of the
+        configuration the run waits for its turn first; `cancel_older` gives up those before it.
         """
         from flowstone.api.driving import drive
 
@@ -125,6 +128,7 @@ class Flowstone:
             on_event=on_event,
             reopen=reopen,
             lines=lines,
+            cancel_older=cancel_older,
         )
 
     def run(
@@ -178,6 +182,12 @@ class Flowstone:
             row for store in self.wiring.stores() for row in store.find(ref=ref, scope=scope, active_only=active_only)
         ]
         return sorted(rows, key=lambda row: (row.record.created_at, row.record.id), reverse=True)
+
+    def waiting(self) -> Mapping[str, Waiting]:
+        """The runs that wait for their turn under a limit now, by id."""
+        from flowstone.api.limits import waiting
+
+        return waiting(self.session)
 
     def rubbish(self, rules: Rules) -> tuple[Rubbish, ...]:
         """Runs, worktrees and crash reports that nobody needs any more, by the rules; removes nothing."""

@@ -24,6 +24,7 @@ from flowstone.source.remote import require_pinned
 @click.option("--frozen", is_flag=True, help="Refuse a remote FILE without a full commit or a digest.")
 @click.option("--reuse", metavar="RUN", help="Take over what an earlier run did that is unchanged since.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask before taking over.")
+@click.option("--cancel-older", is_flag=True, help="Give up the runs before this one under its limit.")
 @drive_options
 def command(
     file: str,
@@ -32,6 +33,7 @@ def command(
     frozen: bool,
     reuse: str | None,
     yes: bool,
+    cancel_older: bool,
     quiet: bool,
     **options: Any,
 ) -> None:
@@ -61,4 +63,6 @@ def command(
         if not quiet:
             for text in started.warnings:
                 say(f"warning: {neutral(text)}\n", sys.stderr)
-        raise Exit(drive_and_tell(flow, started.run_id, given, reopen=False, quiet=quiet, **options))
+        raise Exit(
+            drive_and_tell(flow, started.run_id, given, reopen=False, quiet=quiet, cancel_older=cancel_older, **options)
+        )
