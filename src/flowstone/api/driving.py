@@ -121,7 +121,7 @@ def _workshop(
     from flowstone.formats.registry import dialect_of
 
     dialect = dialect_of(row.record.dialect)
-    if state.seq == 0 and (given.texts or given.values):
+    if state.started_at is None and (given.texts or given.values):
         resolved = dialect.resolve(state.plan, given)
     else:
         resolved = dialect.resume(state.plan, given, row.record.params or {})

@@ -6,8 +6,8 @@ import msgspec
 
 from flowstone.drivers.journal import Journal
 from flowstone.errors import IllegalTransition, InputError
-from flowstone.plan.model import OnFailure
-from flowstone.run.events import ENDED, Event, RunAbandoned, RunReopened, RunStatus, Status, StepDecided
+from flowstone.plan.model import Join, OnFailure
+from flowstone.run.events import Event, RunAbandoned, RunReopened, RunStatus, Status, StepDecided
 from flowstone.run.fold import fold
 from flowstone.run.record import RunRecord
 from flowstone.run.state import State, StepState
@@ -48,10 +48,11 @@ def rerun(state: State, again: Again, now: int) -> tuple[Event, ...]:
             hint=f"Start a new run that takes over what it did: run FILE --reuse {state.run_id}",
         )
     if again.only:
-        waits = [need for need in step.plan.needs if state.steps[need].status not in ENDED]
+        good = {Status.SUCCEEDED, Status.SKIPPED} | ({Status.FAILED} if step.plan.join is Join.ALL_ENDED else set())
+        waits = [need for need in step.plan.needs if state.steps[need].status not in good]
         if waits:
             raise IllegalTransition(
-                f'Step "{step.id}" cannot run alone: it waits for {", ".join(waits)}, which has not ended.',
+                f'Step "{step.id}" cannot run alone: it waits for {", ".join(waits)}, which has not succeeded.',
                 code="STEP_NOT_READY",
                 hint=f"Run it with all that comes before it: resume --from {waits[0]}",
             )
