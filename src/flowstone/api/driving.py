@@ -33,13 +33,12 @@ def drive(
     on_event: Callable[[Event], None] | None = None,
     reopen: bool = False,
     lines: bool = False,
-    cancel_older: bool = False,
 ) -> DriveReport:
     """Drive a run as far as it gets; `reopen` takes up one that failed or is held.
 
     `on_event` is called with each event after its commit; `lines` has the observer told every
     line that a unit prints. LeaseHeld when another process drives the run. A run under a limit of the
-    configuration waits for its turn first; `cancel_older` gives up those before it.
+    configuration waits for its turn first.
     """
     from flowstone.api.limits import turn
     from flowstone.api.notifying import notify
@@ -48,7 +47,7 @@ def drive(
 
     store, full = session.wiring.store_of(run_id)
     watcher = Publisher(session.wiring.project, observer, on_event)
-    with turn(session, store.load(full).record, watcher.warned, cancel_older=cancel_older):
+    with turn(session, store.load(full).record, watcher.warned, cancel_older=options.cancel_older):
         report = drive_run(
             store,
             full,

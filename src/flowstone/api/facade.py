@@ -109,13 +109,12 @@ class Flowstone:
         on_event: Callable[[Event], None] | None = None,
         reopen: bool = False,
         lines: bool = False,
-        cancel_older: bool = False,
     ) -> DriveReport:
         """Drive a run as far as it gets; `reopen` takes up one that failed or is held.
 
         `on_event` is called with each event after its commit; `lines` has the observer told every
         line that a unit prints. LeaseHeld when another process drives the run. Under a limit of the
-        configuration the run waits for its turn first; `cancel_older` gives up those before it.
+        configuration the run waits for its turn first.
         """
         from flowstone.api.driving import drive
 
@@ -128,7 +127,6 @@ class Flowstone:
             on_event=on_event,
             reopen=reopen,
             lines=lines,
-            cancel_older=cancel_older,
         )
 
     def run(

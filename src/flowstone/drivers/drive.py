@@ -42,6 +42,8 @@ class DriveOptions(msgspec.Struct, frozen=True):
     """Take up again a run that failed, is held or was rejected."""
     again: Again | None = None
     """A step to run afresh, in a run of any status."""
+    cancel_older: bool = False
+    """Give up the runs that stand before this one under its limit, instead of waiting for them."""
 
 
 class Executed(msgspec.Struct, frozen=True):

@@ -30,7 +30,6 @@ def drive_and_tell(
     reopen: bool,
     quiet: bool,
     as_json: bool,
-    cancel_older: bool = False,
     **bounds: Any,
 ) -> int:
     """Drive a run to where it gets, with progress and summary; returns the exit code."""
@@ -50,7 +49,6 @@ def drive_and_tell(
             observer=progress.observer,
             reopen=reopen,
             lines=not quiet,
-            cancel_older=cancel_older,
         )
     finally:
         progress.close()
