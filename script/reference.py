@@ -349,6 +349,7 @@ ERRORS = {
     "FREEZE_FAILED": "a plan cannot be frozen: a target or an engine is missing",
     "INTERNAL": "a bug of flowstone; the message names the file that keeps the traceback",
     "INVALID_CONFIG_FILE": "the configuration is wrong or lacks something",
+    "STEP_NOT_READY": "a step was to run alone, and what it waits for has not succeeded",
     "STEP_NOT_DECIDABLE": "the step waits for no decision of a person",
     "INVALID_FLAG_VALUE": "a flag, param or input has a value that does not fit",
     "INVALID_JSON_ARGUMENT": "a value must be JSON and is not",

@@ -250,6 +250,8 @@ def _run_reopened(state: State, event: RunReopened) -> None:
         step = state.steps[step_id]
         step.allowance_from = len(step.rejections)
         step.spent = False
+        if event.fresh:
+            _forget(step)
         if step.status in ENDED:
             state.unended += 1
         if step.status is Status.OPEN:
@@ -258,3 +260,9 @@ def _run_reopened(state: State, event: RunReopened) -> None:
         state.stopped -= step.status in STOPPED
         step.reset()
         state.wake(step.place)
+
+
+def _forget(step: StepState) -> None:
+    """What the step's units did stays on record, and is not reused."""
+    for attempt in step.attempts.values():
+        attempt.stale = True

@@ -35,6 +35,8 @@ class Attempt(msgspec.Struct):
     outcome: Outcome | None = None
     lost: bool = False
     tries: int = 1
+    stale: bool = False
+    """Its result is not wanted again: a person had the step run afresh."""
 
     @property
     def running(self) -> bool:

@@ -15,6 +15,7 @@ VERBS = {
     "akm": Verb("flowstone.cli.akm.main", "The command akm, for those who have the original installed."),
     "approve": Verb(f"{_HERE}.approve", "Let a step through that its gate could not decide."),
     "completion": Verb(f"{_HERE}.completion", "Print the script that completes words in a shell."),
+    "gc": Verb(f"{_HERE}.gc", "Remove runs and files that nobody needs any more."),
     "lint": Verb(f"{_HERE}.lint", "Check workflow files for mistakes."),
     "list": Verb(f"{_HERE}.list", "List runs, the newest first."),
     "orun": Verb("flowstone.cli.orun.main", "The command orun, for those who have the original installed."),

@@ -59,6 +59,8 @@ def _rendered(flow: Flowstone, view: RunView, form: str, units: bool) -> str:
     lines = overview.text_lines(
         view.row, view.state, now_ms(), word, units=units, driver=view.driver, children=view.children
     )
+    if (waiting := flow.waiting().get(view.row.record.id)) is not None:
+        lines.insert(1, f"  {waiting.text}")
     return "".join(f"{neutral(line)}\n" for line in lines) + _hint(view)
 
 

@@ -199,6 +199,39 @@ def sweep(git: Git, root: str, run: str, common: str) -> tuple[str, ...]:
     return tuple(notes)
 
 
+def kept_trees(temporary: str) -> Iterator[tuple[str, str, int, int]]:
+    """Every folder that runs have left: the run, the path, when it changed (milliseconds), its bytes."""
+    root = os.path.join(os.path.realpath(temporary), FOLDER)
+    for run in _names(root):
+        for name in _names(os.path.join(root, run)):
+            path = os.path.join(root, run, name)
+            with contextlib.suppress(OSError):
+                yield run, path, int(os.lstat(path).st_mtime * 1000), _bytes_of(path)
+
+
+def discard_kept(path: str) -> bool:
+    """Remove a folder that a run has left, with its registration; False while a drive of that run lives."""
+    folder = os.path.dirname(path)
+    descriptor = claim(folder)
+    if descriptor is None:
+        return False
+    try:
+        _discard(path)
+        drop_if_empty(folder)
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _bytes_of(path: str) -> int:
+    size = 0
+    for at, _, names in os.walk(path):
+        for name in names:
+            with contextlib.suppress(OSError):
+                size += os.lstat(os.path.join(at, name)).st_size
+    return size
+
+
 def _sweep_run(git: Git, folder: str, common: str) -> Iterator[str]:
     for name in _names(folder):
         path = os.path.join(folder, name)

@@ -61,6 +61,15 @@ class Database:
         if self._commits == _COMMITS_BEFORE_RESERVING:
             self._reserve_log()
 
+    def vacuum(self) -> None:
+        """Write the file anew without its gaps; one that somebody else uses stays as it is."""
+        self.check_writable()
+        try:
+            self.execute("VACUUM")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error):
+                raise explain(error, self.path) from error
+
     def close(self) -> None:
         """Close; the last connection folds the write-ahead log into the file.
 
