@@ -46,8 +46,8 @@ class Asked(msgspec.Struct, frozen=True):
         return "\n".join(text for role, text in self._messages() if role in ("system", "developer"))
 
     @property
-    def users(self) -> list[str]:
-        """What the user said: prompts, and texts that the program itself says in the user's name."""
+    def said(self) -> list[str]:
+        """What the user said, one text each: prompts, and what the program itself says in the user's name."""
         return [text for role, text in self._messages() if role == "user"]
 
     def _messages(self) -> Iterator[tuple[str, str]]:
@@ -243,32 +243,33 @@ _TURNS: dict[str, Callable[[Asked, Answer], Iterator[str]]] = {
 }
 
 
-def _texts(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    return "\n".join(str(part["text"]) for part in content or [] if isinstance(part, dict) and "text" in part)
+def _texts(role: str, content: Any) -> Iterator[tuple[str, str]]:
+    """The texts of a message: it is one, or a list of parts."""
+    parts = [{"text": content}] if isinstance(content, str) else content or []
+    yield from ((role, part["text"]) for part in parts if isinstance(part, dict) and "text" in part)
 
 
 def _of_anthropic(body: Object) -> Iterator[tuple[str, str]]:
-    yield "system", _texts(body.get("system"))
-    yield from ((message["role"], _texts(message["content"])) for message in body["messages"])
+    yield from _texts("system", body.get("system"))
+    for message in body["messages"]:
+        yield from _texts(message["role"], message["content"])
 
 
 def _of_responses(body: Object) -> Iterator[tuple[str, str]]:
-    yield "system", body.get("instructions") or ""
+    yield from _texts("system", body.get("instructions"))
     for item in body["input"]:
-        if item.get("type", "message") == "message":
-            yield item["role"], _texts(item["content"])
+        yield from _texts(item.get("role", ""), item.get("content"))
 
 
 def _of_chat(body: Object) -> Iterator[tuple[str, str]]:
-    yield from ((message["role"], _texts(message.get("content"))) for message in body["messages"])
+    for message in body["messages"]:
+        yield from _texts(message["role"], message.get("content"))
 
 
 def _of_gemini(body: Object) -> Iterator[tuple[str, str]]:
-    yield "system", _texts((body.get("systemInstruction") or {}).get("parts"))
+    yield from _texts("system", (body.get("systemInstruction") or {}).get("parts"))
     for content in body["contents"]:
-        yield content.get("role", "user"), _texts(content["parts"])
+        yield from _texts(content.get("role", "user"), content["parts"])
 
 
 _MESSAGES: dict[str, Callable[[Object], Iterator[tuple[str, str]]]] = {

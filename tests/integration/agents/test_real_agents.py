@@ -1,0 +1,215 @@
+"""The real agent programs, driven by `akm workflow run` against a model server on this machine."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.agents.conftest import KEY, Machine
+from tests.integration.agents.programs import PROGRAMS, Program
+from tests.integration.agents.server import INPUT_TOKENS, OUTPUT_TOKENS, AgentModelServer, Answer, Asked, Call
+
+pytestmark = pytest.mark.heavy
+ALL = pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+TURN = INPUT_TOKENS + OUTPUT_TOKENS
+VERDICT = json.dumps({"complete": True, "missing": [], "feedback": "fine"})
+
+TWO = """---
+type: workflow
+description: A text and a value
+steps:
+  - id: a
+  - id: b
+    inputs: [steps.a.output]
+    unit:
+      output: { type: object, properties: { v: { type: string } }, required: [v], additionalProperties: false }
+outputs:
+  a: { from: steps.a.output }
+  b: { from: steps.b.output }
+---
+
+# Two
+
+## a
+
+Do "a" now,
+in two lines.
+GATE
+## b
+
+Do b.
+"""
+PROMPT_B = """
+---
+Do b.
+
+## Declared inputs
+### steps.a.output
+"First.\\n\\n  The key is [REDACTED]."
+
+Respond with ONLY a JSON value matching this JSON Schema (no prose, no code fences):
+{"additionalProperties":false,"properties":{"v":{"type":"string"}},"required":["v"],"type":"object"}"""
+GATE = """
+### gate
+
+It is done.
+
+"""
+ONE = """---
+type: workflow
+description: One unit
+steps:
+  - id: a
+    unit: { timeout: TIME }
+---
+
+# One
+
+## a
+
+PROMPT
+"""
+
+
+def one(prompt: str = "Do a.", timeout: str = "100s") -> str:
+    return ONE.replace("PROMPT", prompt).replace("TIME", timeout)
+
+
+def is_title(asked: Asked) -> bool:
+    """Opencode has its model find a title for the session, beside the turn."""
+    return "title generator" in asked.system
+
+
+def scripted(*answers: Answer) -> Callable[[Asked], Answer]:
+    """The answers in order, the last one again and again."""
+    left = list(answers)
+
+    def say(asked: Asked) -> Answer:
+        if is_title(asked):
+            return Answer("A title")
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    return say
+
+
+def turns(server: AgentModelServer) -> list[Asked]:
+    return [asked for asked in server.asked if not is_title(asked)]
+
+
+def prompt_of(asked: Asked) -> str:
+    """The prompt that flowstone gave: `opencode run` hands it on in quotes, as a word with a blank in it."""
+    said = asked.said[-1]
+    if asked.api != "chat":
+        return said
+    assert (said[0], said[-1]) == ('"', '"')
+    return said[1:-1].replace('\\"', '"')
+
+
+def unit(run: dict[str, Any], name: str) -> dict[str, Any]:
+    [found] = [unit for unit in run["units"] if unit["unitId"] == name]
+    return found
+
+
+def session_told_to_model(asked: Asked) -> str | None:
+    """The session as the program names it in a request; gemini does not."""
+    match asked.api:
+        case "anthropic":
+            return json.loads(asked.body["metadata"]["user_id"])["session_id"]
+        case "responses":
+            return asked.body["client_metadata"]["session_id"]
+        case "chat":
+            return asked.headers["x-session-id"]
+    return None
+
+
+@ALL
+def test_a_run(program: Program, machine: Callable[..., Machine]) -> None:
+    """Prompts, model, key, answers, tokens and sessions of a text unit, of its judge and of a value."""
+    judged = program.platform != "opencode"
+    answers = [Answer(f"First.\n\n  The key is {KEY}."), Answer(VERDICT), Answer('Here: {"v": "done"}')]
+    with AgentModelServer(scripted(*answers if judged else (answers[0], answers[2]))) as server:
+        at = machine(program, server)
+        at.engines(judge="agent" if judged else None, args=program.as_json)
+        run = at.run(TWO.replace("GATE", GATE if judged else ""))
+    first, *judge, second = turns(server)
+    assert prompt_of(first).endswith('\n---\nDo "a" now,\nin two lines.')
+    assert prompt_of(second).endswith(PROMPT_B)
+    assert KEY in first.headers[program.header]
+    assert "m1" in (first.path if program.platform == "gemini" else first.body["model"])
+    assert str(at.project) in json.dumps(first.body)
+    if judged:
+        assert "strict completion auditor" in judge[0].system + judge[0].said[-1]
+        assert "Return the JSON verdict now." in judge[0].said[-1]
+    assert run["run"]["outputs"] == {"a": "First.\n\n  The key is [REDACTED].", "b": {"v": "done"}}
+    for name, asked in (("a:solo", first), ("b:solo", second)):
+        told = unit(run, name)
+        assert (told["status"], told["tokens"], told["platform"]) == ("completed", TURN, program.platform)
+        assert told["exchange"][0]["request"] == prompt_of(asked)
+        assert told["sessionId"]
+        assert session_told_to_model(asked) in (told["sessionId"], None)
+
+
+@ALL
+def test_a_server_that_refuses_the_key(program: Program, machine: Callable[..., Machine]) -> None:
+    with AgentModelServer(scripted(Answer("that key is no good", status=401))) as server:
+        at = machine(program, server)
+        run = at.run(one(), code=1)
+    told = unit(run, "a:solo")
+    assert (told["status"], told["failureReason"]) == ("failed", "non_zero_exit")
+    # The stack trace in front of it fills the tail of gemini's stderr.
+    said = "status: 401" if program.platform == "gemini" else "that key is no good"
+    assert said in told["diagnostic"]
+    assert KEY not in json.dumps(run)
+
+
+@pytest.mark.parametrize("platform", ["claude", "codex", "gemini"])
+def test_a_server_that_fails(platform: str, machine: Callable[..., Machine]) -> None:
+    program = PROGRAMS[platform]
+    with AgentModelServer(scripted(Answer("boom", status=500))) as server:
+        run = machine(program, server).run(one(), code=1)
+    assert unit(run, "a:solo")["failureReason"] == "non_zero_exit"
+
+
+@ALL
+def test_the_time_ends_the_program_and_the_commands_it_has_started(
+    program: Program, machine: Callable[..., Machine], tmp_path: Path
+) -> None:
+    """The model has the program run a command that would go on for minutes, with a child of its own."""
+    kept = tmp_path / "project" / "kept"
+    name, arguments = program.shell(f"touch {kept}; tail -f {kept} & tail -f {kept}")
+    with AgentModelServer(scripted(Answer("I look.", calls=(Call(name, arguments),)))) as server:
+        at = machine(program, server)
+        at.engines(args=program.allowing)
+        begun = time.monotonic()
+        run = at.run(one(timeout=f"{program.patience}s"), code=1)
+        took = time.monotonic() - begun
+    assert unit(run, "a:solo")["failureReason"] == "timeout"
+    assert took < program.patience + 12
+    assert kept.exists()
+    assert processes_about(str(kept)) == []
+
+
+def processes_about(words: str) -> list[str]:
+    """The command lines that hold the words, of processes that are alive."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+        except OSError:
+            continue
+        found += [command] if words in command else []
+    return found
+
+
+@pytest.mark.parametrize("platform", ["claude", "opencode"])
+def test_a_native_agent(platform: str, machine: Callable[..., Machine]) -> None:
+    with AgentModelServer(scripted(Answer("fine"))) as server:
+        at = machine(PROGRAMS[platform], server)
+        at.engines(agent="reviewer")
+        at.run(one())
+    assert "You are the native reviewer." in turns(server)[0].system
