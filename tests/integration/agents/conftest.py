@@ -64,8 +64,8 @@ class Machine:
         self._write("bundle/workflows/w.md", workflow)
         done = self.akm("workflow", "run", "workflows/w")
         assert done.returncode == code, done.stdout + done.stderr
-        [run] = json.loads(self.akm("workflow", "list").stdout)["runs"]
-        return json.loads(self.akm("workflow", "status", run["id"], "--units").stdout)
+        id = json.loads(done.stdout)["run"]["id"]
+        return json.loads(self.akm("workflow", "status", id, "--units").stdout)
 
     def akm(self, *argv: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

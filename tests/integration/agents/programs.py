@@ -20,7 +20,7 @@ class Program(msgspec.Struct, frozen=True):
 
     `home` are the files that point it to a server, `as_json` the engine's args that have it answer
     in JSON for a text unit too, and `shell` its tool that runs a command, with `allowing` for args.
-    `patience` are the seconds after which it has surely begun to run such a command.
+    `patience` are the seconds after which it runs such a command, on a machine that is not busy.
     """
 
     platform: str
@@ -31,7 +31,7 @@ class Program(msgspec.Struct, frozen=True):
     model: str = MODEL
     as_json: tuple[str, ...] = ()
     allowing: tuple[str, ...] = ()
-    patience: int = 6
+    patience: int = 4
     shell: Callable[[str], tuple[str, dict[str, str]]] = lambda command: ("bash", {"command": command})
 
     @property
@@ -132,7 +132,7 @@ PROGRAMS = {
             home=_gemini_home,
             as_json=("--output-format", "json"),
             allowing=("--approval-mode", "yolo"),
-            patience=12,
+            patience=7,
             shell=lambda command: ("run_shell_command", {"command": command}),
         ),
         Program(
@@ -143,7 +143,7 @@ PROGRAMS = {
             home=_opencode_home,
             model=f"scripted/{MODEL}",
             as_json=("--format", "json"),
-            patience=20,
+            patience=9,
             shell=lambda command: ("bash", {"command": command, "description": "run it"}),
         ),
     )
