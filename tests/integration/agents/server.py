@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -50,16 +50,33 @@ class Asked(msgspec.Struct, frozen=True):
         """What the user said, one text each: prompts, and what the program itself says in the user's name."""
         return [text for role, text in self._messages() if role == "user"]
 
+    @property
+    def is_title(self) -> bool:
+        """Opencode has its model find a title for the session, beside the task."""
+        return "title generator" in self.system
+
     def _messages(self) -> Iterator[tuple[str, str]]:
         yield from _MESSAGES[self.api](self.body)
 
 
-Script = Sequence[Answer] | Callable[[Asked], Answer]
+Script = Callable[[Asked], Answer]
 INPUT_TOKENS, OUTPUT_TOKENS = 100, 7
 
 
+def scripted(*answers: Answer) -> Script:
+    """The answers in order, the last one again and again; what asks for a title gets one."""
+    left = list(answers)
+
+    def say(asked: Asked) -> Answer:
+        if asked.is_title and left[0].status == 200:
+            return Answer("A title")
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    return say
+
+
 class AgentModelServer:
-    """Answers in order (the last answer again and again) or as a function says; use it with `with`.
+    """Answers as the script says; use it with `with`.
 
     `asked` are the requests for turns so far, `others` the paths of all other requests.
     """
@@ -88,8 +105,7 @@ class AgentModelServer:
     def answer(self, asked: Asked) -> Answer:
         with self._lock:
             self.asked.append(asked)
-            place = len(self.asked) - 1
-            chosen = self.script(asked) if callable(self.script) else self.script[min(place, len(self.script) - 1)]
+            chosen = self.script(asked)
         self._closing.wait(chosen.wait_s)
         return chosen
 

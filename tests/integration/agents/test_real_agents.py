@@ -12,7 +12,7 @@ import pytest
 
 from tests.integration.agents.conftest import KEY, Machine
 from tests.integration.agents.programs import PROGRAMS, Program
-from tests.integration.agents.server import INPUT_TOKENS, OUTPUT_TOKENS, AgentModelServer, Answer, Asked, Call
+from tests.integration.agents.server import INPUT_TOKENS, OUTPUT_TOKENS, AgentModelServer, Answer, Asked, Call, scripted
 
 pytestmark = pytest.mark.heavy
 ALL = pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
@@ -80,25 +80,9 @@ def one(prompt: str = "Do a.", timeout: str = "100s") -> str:
     return ONE.replace("PROMPT", prompt).replace("TIME", timeout)
 
 
-def is_title(asked: Asked) -> bool:
-    """Opencode has its model find a title for the session, beside the turn."""
-    return "title generator" in asked.system
-
-
-def scripted(*answers: Answer) -> Callable[[Asked], Answer]:
-    """The answers in order, the last one again and again."""
-    left = list(answers)
-
-    def say(asked: Asked) -> Answer:
-        if is_title(asked):
-            return Answer("A title")
-        return left.pop(0) if len(left) > 1 else left[0]
-
-    return say
-
-
 def turns(server: AgentModelServer) -> list[Asked]:
-    return [asked for asked in server.asked if not is_title(asked)]
+    """The requests for a turn of the task itself."""
+    return [asked for asked in server.asked if not asked.is_title]
 
 
 def prompt_of(asked: Asked) -> str:
