@@ -1,4 +1,4 @@
-"""The agent programs that script/agent-programs installs, and how each is told to use a model server here.
+"""The agent programs that script/agents installs, and how each is told to use a model server here.
 
 Nothing but a home folder tells it: that is what a program that flowstone starts can read.
 """
@@ -39,7 +39,7 @@ class Program(msgspec.Struct, frozen=True):
         found = sorted(INSTALLED.glob(self.binary))
         if not found:
             raise FileNotFoundError(
-                f"{self.platform} is not installed below {INSTALLED}: run script/agent-programs "
+                f"{self.platform} is not installed below {INSTALLED}: run script/agents "
                 "(programs/package.json says for which machines there is one)"
             )
         return found[0]

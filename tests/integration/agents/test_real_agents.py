@@ -200,3 +200,26 @@ def test_a_native_agent(platform: str, machine: Callable[..., Machine]) -> None:
         at.engines(agent="reviewer")
         at.run(one())
     assert "You are the native reviewer." in turns(server)[0].system
+
+
+def test_opencode_takes_no_system_text_so_a_gate_that_it_should_judge_stays_closed(
+    machine: Callable[..., Machine],
+) -> None:
+    with AgentModelServer(scripted(Answer("fine"))) as server:
+        at = machine(PROGRAMS["opencode"], server)
+        at.engines(judge="agent")
+        run = at.run(one() + GATE, code=1)
+    judge = unit(run, "a.gate:l1")
+    assert (judge["status"], judge["failureReason"]) == ("failed", "non_zero_exit")
+    assert run["run"]["status"] == "blocked"
+    assert len(turns(server)) == 1
+
+
+def test_codex_works_in_git_repositories_only(machine: Callable[..., Machine]) -> None:
+    with AgentModelServer(scripted(Answer("fine"))) as server:
+        at = machine(PROGRAMS["codex"], server)
+        (at.project / ".git").rename(at.folder / "elsewhere")
+        run = at.run(one(), code=1)
+    told = unit(run, "a:solo")
+    assert told["failureReason"] == "non_zero_exit"
+    assert "Not inside a trusted directory" in told["diagnostic"]
