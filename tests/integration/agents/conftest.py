@@ -16,6 +16,7 @@ from tests.integration.agents.programs import Program
 from tests.integration.agents.server import AgentModelServer
 
 SOURCE = Path(__file__).parents[3] / "src"
+AKM = (sys.executable, "-c", "from flowstone.cli.akm.main import main; main()")
 KEY = "key-0123456789"
 
 
@@ -67,9 +68,18 @@ class Machine:
         id = json.loads(done.stdout)["run"]["id"]
         return json.loads(self.akm("workflow", "status", id, "--units").stdout)
 
+    def begin(self, workflow: str) -> subprocess.Popen[bytes]:
+        """Start a workflow and leave it running."""
+        self._write("bundle/workflows/w.md", workflow)
+        command = [*AKM, "workflow", "run", "workflows/w"]
+        quiet = subprocess.DEVNULL
+        return subprocess.Popen(
+            command, cwd=self.project, env=self.environment, stdin=quiet, stdout=quiet, stderr=quiet
+        )
+
     def akm(self, *argv: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-c", "from flowstone.cli.akm.main import main; main()", *argv],
+            [*AKM, *argv],
             cwd=self.project,
             env=self.environment,
             stdin=subprocess.DEVNULL,

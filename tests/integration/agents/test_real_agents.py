@@ -118,7 +118,8 @@ def test_a_run(program: Program, machine: Callable[..., Machine]) -> None:
     answers = [Answer(f"First.\n\n  The key is {KEY}."), Answer(VERDICT), Answer('Here: {"v": "done"}')]
     with AgentModelServer(scripted(*answers if judged else (answers[0], answers[2]))) as server:
         at = machine(program, server)
-        at.engines(judge="agent" if judged else None, args=program.as_json)
+        native = {} if judged else {"agent": "reviewer"}
+        at.engines(judge="agent" if judged else None, args=program.as_json, **native)
         run = at.run(TWO.replace("GATE", GATE if judged else ""))
     first, *judge, second = turns(server)
     assert prompt_of(first).endswith('\n---\nDo "a" now,\nin two lines.')
@@ -126,6 +127,7 @@ def test_a_run(program: Program, machine: Callable[..., Machine]) -> None:
     assert KEY in first.headers[program.header]
     assert "m1" in (first.path if program.platform == "gemini" else first.body["model"])
     assert str(at.project) in json.dumps(first.body)
+    assert "You are the native reviewer." in first.system or not native
     if judged:
         assert "strict completion auditor" in judge[0].system + judge[0].said[-1]
         assert "Return the JSON verdict now." in judge[0].said[-1]
@@ -181,6 +183,35 @@ def test_the_time_ends_the_program_and_the_commands_it_has_started(
     assert processes_about(str(kept)) == []
 
 
+@pytest.mark.parametrize("platform", ["claude", "codex"])
+def test_nothing_is_left_of_a_killed_run_and_it_is_resumed(
+    platform: str, machine: Callable[..., Machine], tmp_path: Path
+) -> None:
+    program = PROGRAMS[platform]
+    kept = tmp_path / "project" / "kept"
+    name, arguments = program.shell(f"touch {kept}; tail -f {kept} & tail -f {kept}")
+    with AgentModelServer(scripted(Answer(calls=(Call(name, arguments),)), Answer("done"))) as server:
+        at = machine(program, server)
+        at.engines(args=program.allowing)
+        driver = at.begin(one())
+        until(kept.exists)
+        driver.kill()
+        driver.wait()
+        until(lambda: processes_about(str(kept)) == [])
+        [run] = json.loads(at.akm("workflow", "list").stdout)["runs"]
+        resumed = at.akm("workflow", "run", run["id"])
+    assert resumed.returncode == 0, resumed.stdout + resumed.stderr
+    status = json.loads(at.akm("workflow", "status", run["id"], "--units").stdout)
+    assert (status["run"]["status"], unit(status, "a:solo")["diagnostic"].strip()) == ("completed", "done")
+
+
+def until(holds: Callable[[], bool], seconds: float = 40) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.05)
+
+
 def processes_about(words: str) -> list[str]:
     """The command lines that hold the words, of processes that are alive."""
     found = []
@@ -193,10 +224,9 @@ def processes_about(words: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("platform", ["claude", "opencode"])
-def test_a_native_agent(platform: str, machine: Callable[..., Machine]) -> None:
+def test_a_native_agent_of_claude(machine: Callable[..., Machine]) -> None:
     with AgentModelServer(scripted(Answer("fine"))) as server:
-        at = machine(PROGRAMS[platform], server)
+        at = machine(PROGRAMS["claude"], server)
         at.engines(agent="reviewer")
         at.run(one())
     assert "You are the native reviewer." in turns(server)[0].system
