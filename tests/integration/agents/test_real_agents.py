@@ -14,7 +14,7 @@ from tests.integration.agents.conftest import KEY, Machine
 from tests.integration.agents.programs import PROGRAMS, Program
 from tests.integration.agents.server import INPUT_TOKENS, OUTPUT_TOKENS, AgentModelServer, Answer, Asked, Call, scripted
 
-pytestmark = pytest.mark.heavy
+pytestmark = [pytest.mark.heavy, pytest.mark.timeout(300)]
 ALL = pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 TURN = INPUT_TOKENS + OUTPUT_TOKENS
 VERDICT = json.dumps({"complete": True, "missing": [], "feedback": "fine"})
@@ -28,9 +28,6 @@ steps:
     inputs: [steps.a.output]
     unit:
       output: { type: object, properties: { v: { type: string } }, required: [v], additionalProperties: false }
-outputs:
-  a: { from: steps.a.output }
-  b: { from: steps.b.output }
 ---
 
 # Two
@@ -39,10 +36,14 @@ outputs:
 
 Do "a" now,
 in two lines.
-GATE
+
 ## b
 
 Do b.
+
+### gate
+
+It is done.
 """
 PROMPT_B = """
 ---
@@ -54,12 +55,6 @@ Do b.
 
 Respond with ONLY a JSON value matching this JSON Schema (no prose, no code fences):
 {"additionalProperties":false,"properties":{"v":{"type":"string"}},"required":["v"],"type":"object"}"""
-GATE = """
-### gate
-
-It is done.
-
-"""
 ONE = """---
 type: workflow
 description: One unit
@@ -72,12 +67,12 @@ steps:
 
 ## a
 
-PROMPT
+Do a.
 """
 
 
-def one(prompt: str = "Do a.", timeout: str = "100s") -> str:
-    return ONE.replace("PROMPT", prompt).replace("TIME", timeout)
+def one(timeout: str = "200s") -> str:
+    return ONE.replace("TIME", timeout)
 
 
 def turns(server: AgentModelServer) -> list[Asked]:
@@ -112,32 +107,60 @@ def session_told_to_model(asked: Asked) -> str | None:
 
 
 @ALL
-def test_a_run(program: Program, machine: Callable[..., Machine]) -> None:
-    """Prompts, model, key, answers, tokens and sessions of a text unit, of its judge and of a value."""
-    judged = program.platform != "opencode"
-    answers = [Answer(f"First.\n\n  The key is {KEY}."), Answer(VERDICT), Answer('Here: {"v": "done"}')]
-    with AgentModelServer(scripted(*answers if judged else (answers[0], answers[2]))) as server:
+def test_the_time_ends_the_program_and_the_commands_it_has_started(
+    program: Program, machine: Callable[..., Machine], tmp_path: Path
+) -> None:
+    """The model has the program run a command that would go on for minutes, with a child of its own."""
+    kept = tmp_path / "project" / "kept"
+    name, arguments = program.shell(f"touch {kept}; tail -f {kept} & tail -f {kept}")
+    with AgentModelServer(scripted(Answer("I look.", calls=(Call(name, arguments),)))) as server:
         at = machine(program, server)
-        native = {} if judged else {"agent": "reviewer"}
-        at.engines(judge="agent" if judged else None, args=program.as_json, **native)
-        run = at.run(TWO.replace("GATE", GATE if judged else ""))
-    first, *judge, second = turns(server)
+        at.engines(args=program.allowing)
+        for seconds in (program.patience, 4 * program.patience):
+            begun = time.monotonic()
+            run = at.run(one(timeout=f"{seconds}s"), code=1)
+            took = time.monotonic() - begun
+            assert unit(run, "a:solo")["failureReason"] == "timeout"
+            assert took < seconds + 15
+            if kept.exists():
+                break
+    assert kept.exists()
+    assert processes_about(str(kept)) == []
+
+
+@ALL
+def test_a_run(program: Program, machine: Callable[..., Machine]) -> None:
+    """Prompts, model, key, answers, tokens and sessions of a text unit, of a value and of its judge."""
+    judges = program.platform != "opencode"  # it has no option for a system text
+    answers = (Answer(f"First.\n\n  The key is {KEY}."), Answer('Here: {"v": "done"}'), Answer(VERDICT))
+    with AgentModelServer(scripted(*answers)) as server:
+        at = machine(program, server)
+        native = {"agent": "reviewer"} if program.platform in ("claude", "opencode") else {}
+        at.engines(judge="agent", args=program.as_json, **native)
+        run = at.run(TWO, code=0 if judges else 1)
+    first, second, *judge = turns(server)
     assert prompt_of(first).endswith('\n---\nDo "a" now,\nin two lines.')
     assert prompt_of(second).endswith(PROMPT_B)
     assert KEY in first.headers[program.header]
     assert "m1" in (first.path if program.platform == "gemini" else first.body["model"])
     assert str(at.project) in json.dumps(first.body)
-    assert "You are the native reviewer." in first.system or not native
-    if judged:
-        assert "strict completion auditor" in judge[0].system + judge[0].said[-1]
-        assert "Return the JSON verdict now." in judge[0].said[-1]
-    assert run["run"]["outputs"] == {"a": "First.\n\n  The key is [REDACTED].", "b": {"v": "done"}}
+    assert ("You are the native reviewer." in first.system) == bool(native)
+    artifacts = {"a:solo": "First.\n\n  The key is [REDACTED].", "b:solo": '{"v":"done"}'}
     for name, asked in (("a:solo", first), ("b:solo", second)):
         told = unit(run, name)
         assert (told["status"], told["tokens"], told["platform"]) == ("completed", TURN, program.platform)
         assert told["exchange"][0]["request"] == prompt_of(asked)
+        assert told["diagnostic"] == artifacts[name]
         assert told["sessionId"]
         assert session_told_to_model(asked) in (told["sessionId"], None)
+    verdict = unit(run, "b.gate:l1")
+    if judges:
+        assert "strict completion auditor" in judge[0].system + judge[0].said[-1]
+        assert judge[0].said[-1].endswith("Return the JSON verdict now.")
+        assert (verdict["status"], verdict["tokens"], run["run"]["status"]) == ("completed", TURN, "completed")
+    else:
+        assert judge == []
+        assert (verdict["failureReason"], run["run"]["status"]) == ("non_zero_exit", "blocked")
 
 
 @ALL
@@ -153,34 +176,12 @@ def test_a_server_that_refuses_the_key(program: Program, machine: Callable[..., 
     assert KEY not in json.dumps(run)
 
 
-@pytest.mark.parametrize("platform", ["claude", "codex", "gemini"])
+@pytest.mark.parametrize("platform", ["claude", "codex"])
 def test_a_server_that_fails(platform: str, machine: Callable[..., Machine]) -> None:
     program = PROGRAMS[platform]
     with AgentModelServer(scripted(Answer("boom", status=500))) as server:
         run = machine(program, server).run(one(), code=1)
     assert unit(run, "a:solo")["failureReason"] == "non_zero_exit"
-
-
-@ALL
-def test_the_time_ends_the_program_and_the_commands_it_has_started(
-    program: Program, machine: Callable[..., Machine], tmp_path: Path
-) -> None:
-    """The model has the program run a command that would go on for minutes, with a child of its own."""
-    kept = tmp_path / "project" / "kept"
-    name, arguments = program.shell(f"touch {kept}; tail -f {kept} & tail -f {kept}")
-    with AgentModelServer(scripted(Answer("I look.", calls=(Call(name, arguments),)))) as server:
-        at = machine(program, server)
-        at.engines(args=program.allowing)
-        for seconds in (program.patience, 5 * program.patience):
-            begun = time.monotonic()
-            run = at.run(one(timeout=f"{seconds}s"), code=1)
-            took = time.monotonic() - begun
-            assert unit(run, "a:solo")["failureReason"] == "timeout"
-            assert took < seconds + 15
-            if kept.exists():
-                break
-    assert kept.exists()
-    assert processes_about(str(kept)) == []
 
 
 @pytest.mark.parametrize("platform", ["claude", "codex"])
@@ -222,27 +223,6 @@ def processes_about(words: str) -> list[str]:
             continue
         found += [command] if words in command else []
     return found
-
-
-def test_a_native_agent_of_claude(machine: Callable[..., Machine]) -> None:
-    with AgentModelServer(scripted(Answer("fine"))) as server:
-        at = machine(PROGRAMS["claude"], server)
-        at.engines(agent="reviewer")
-        at.run(one())
-    assert "You are the native reviewer." in turns(server)[0].system
-
-
-def test_opencode_takes_no_system_text_so_a_gate_that_it_should_judge_stays_closed(
-    machine: Callable[..., Machine],
-) -> None:
-    with AgentModelServer(scripted(Answer("fine"))) as server:
-        at = machine(PROGRAMS["opencode"], server)
-        at.engines(judge="agent")
-        run = at.run(one() + GATE, code=1)
-    judge = unit(run, "a.gate:l1")
-    assert (judge["status"], judge["failureReason"]) == ("failed", "non_zero_exit")
-    assert run["run"]["status"] == "blocked"
-    assert len(turns(server)) == 1
 
 
 def test_codex_works_in_git_repositories_only(machine: Callable[..., Machine]) -> None:
