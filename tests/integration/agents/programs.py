@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-INSTALLED = Path(__file__).parent / "programs" / "node_modules"
+INSTALLED = Path(__file__).parent / "packages" / "node_modules"
 MODEL = "m1"
 
 
@@ -40,7 +40,7 @@ class Program(msgspec.Struct, frozen=True):
         if not found:
             raise FileNotFoundError(
                 f"{self.platform} is not installed below {INSTALLED}: run script/agents "
-                "(programs/package.json says for which machines there is one)"
+                "(packages/package.json says for which machines there is one)"
             )
         return found[0]
 

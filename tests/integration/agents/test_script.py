@@ -17,10 +17,10 @@ NEEDED = ("bash", "cat", "cksum", "dirname")
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """The script and what it reads, and a PATH without node and npm."""
-    for name in ("script/agents", "tests/integration/agents/programs/package-lock.json"):
+    for name in ("script/agents", "tests/integration/agents/packages/package-lock.json"):
         (tmp_path / name).parent.mkdir(parents=True)
         shutil.copy(ROOT / name, tmp_path / name)
-    shutil.copy(ROOT / "tests/integration/agents/programs/.npmrc", tmp_path / "tests/integration/agents/programs")
+    shutil.copy(ROOT / "tests/integration/agents/packages/.npmrc", tmp_path / "tests/integration/agents/packages")
     (tmp_path / "bin").mkdir()
     for name in NEEDED:
         found = shutil.which(name)
@@ -50,6 +50,6 @@ def test_a_program_that_is_not_installed_is_no_skip(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_lock_names_no_addresses() -> None:
-    text = (ROOT / "tests/integration/agents/programs/package-lock.json").read_text()
+    text = (ROOT / "tests/integration/agents/packages/package-lock.json").read_text()
     assert "://" not in text
     assert '"resolved"' not in text
