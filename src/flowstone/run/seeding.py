@@ -108,5 +108,5 @@ def _attempt(before: StepState, attempt: Attempt, now: int) -> Iterator[Event]:
     """What the attempt used up counts for the run that made it, not for this one."""
     yield AttemptStarted(before.id, attempt.unit, now, attempt.hash, attempt.number, attempt.index)
     if attempt.outcome is not None:
-        outcome = replace(attempt.outcome, tokens=None)
+        outcome = replace(attempt.outcome, tokens=None, tokens_in=None, tokens_out=None)
         yield AttemptEnded(before.id, attempt.unit, now, outcome, attempt.number, attempt.index)

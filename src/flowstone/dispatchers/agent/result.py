@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from flowstone.dispatchers.agent.harness import Harness, NoAnswer, Said
 from flowstone.dispatchers.answers.conversation import Reply
 from flowstone.dispatchers.process.capture import decode
@@ -28,7 +30,7 @@ def reply_of(performed: Performed, spec: AgentSpec, harness: Harness, redactor: 
         what = "was ended, because the guard process that held it is gone"
         return _failed(performed, spec, Reason.DISPATCH_ERROR, what, redactor)
     if ending.status != 0:
-        return _failed(performed, spec, Reason.NON_ZERO_EXIT, how_it_ended(ending.status), redactor)
+        return _exited(performed, spec, harness, redactor)
     return _read(performed, spec, harness, redactor)
 
 
@@ -68,15 +70,31 @@ def _read(performed: Performed, spec: AgentSpec, harness: Harness, redactor: Red
     return Reply(text, said.tokens, said.tokens_in, said.tokens_out, session=said.session)
 
 
+def _exited(performed: Performed, spec: AgentSpec, harness: Harness, redactor: Redactor) -> Outcome:
+    """A program with another exit code than 0, and what it printed about the reason, if it can be read."""
+    try:
+        said = harness.read(decode(performed.stdout.data))
+    except NoAnswer:
+        said = Said()
+    what = how_it_ended(performed.ending.status)
+    if said.failure is not None:
+        what = f"{what} and {_reports(said, redactor)}"
+    return _used(_failed(performed, spec, Reason.NON_ZERO_EXIT, what, redactor), said)
+
+
 def _reported(performed: Performed, spec: AgentSpec, said: Said, redactor: Redactor) -> Outcome:
-    """A program that exits 0 and says that it failed; what it used counts all the same."""
-    what = f"reported a failure: {redactor.text(said.failure or '')}"
-    outcome = _failed(performed, spec, Reason.REPORTED_FAILURE, what, redactor)
-    return Outcome(
-        outcome.reason,
-        error=outcome.error,
-        diagnostic=outcome.diagnostic,
-        exit_code=0,
+    """A program that exits 0 and says that it failed."""
+    return _used(_failed(performed, spec, Reason.REPORTED_FAILURE, _reports(said, redactor), redactor), said)
+
+
+def _reports(said: Said, redactor: Redactor) -> str:
+    return f"reported a failure: {redactor.text(said.failure or '')}"
+
+
+def _used(outcome: Outcome, said: Said) -> Outcome:
+    """What a failed program used counts all the same."""
+    return msgspec.structs.replace(
+        outcome,
         tokens=said.tokens,
         tokens_in=said.tokens_in,
         tokens_out=said.tokens_out,
