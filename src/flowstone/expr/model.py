@@ -69,10 +69,15 @@ class Items(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="items"
         return tuple(name for member in self.members for name in member.reads)
 
 
-class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="record"):
-    """A mapping whose values may hold expressions, in authored order."""
+class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="record", omit_defaults=True):
+    """A mapping whose values may hold expressions, in authored order.
+
+    `lines` are those of the values in their file, and `label` names the whole: both for errors.
+    """
 
     fields: tuple[tuple[str, Expression], ...]
+    lines: tuple[int, ...] = ()
+    label: str = ""
 
     @property
     def reads(self) -> tuple[str, ...]:
