@@ -51,6 +51,8 @@ class Wiring:
         self.env: Mapping[str, str] = variables() if env is None else env
         self._stores: dict[str, Store] = {}
         self._told: set[str] = set()
+        self.frozen = False
+        """Whether a remote file is refused that neither the lock nor its reference pins."""
         self._dialects: dict[str, Dialect] = {}
         self.on_fetch: Callable[[str], None] | None = None
         """Told what was fetched, once for each commit or address, before it is read."""
@@ -142,13 +144,14 @@ class Wiring:
         from flowstone.dispatchers.http.failures import reason_of
         from flowstone.source.remotes import Remotes
 
-        return Remotes(self.cwd, self.env, reason_of)
+        return Remotes(self.cwd, self.env, reason_of, frozen=self.frozen)
 
     def fetch(self, target: str) -> Fetched:
         """What a remote reference names: the pinned copy of it, else fetched once by this process."""
         found = self.remotes.get(target)
-        if self.on_fetch is not None and found.notice not in self._told:
-            self._told.add(found.notice)
+        told = found.commit or found.label
+        if self.on_fetch is not None and told not in self._told:
+            self._told.add(told)
             self.on_fetch(found.notice)
         return found
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from enum import Enum
 from urllib.parse import urlsplit
 
 import msgspec
@@ -16,45 +17,80 @@ from flowstone.source.remote import Remote, at_commit, parse_remote, require_pin
 from flowstone.source.vendored import Vendored
 
 
+class _From(Enum):
+    """Where files may come from."""
+
+    BOTH = "the lock, else elsewhere"
+    LOCK = "the lock"
+    ELSEWHERE = "elsewhere"
+
+
 class Remotes:
     """What one folder and environment make of references.
 
-    `frozen` refuses what neither the lock nor the reference itself pins, and `offline` what the lock
-    does not. `renewing` passes over the lock and fetches all files of a ref at one commit, which is
-    found out first. `seen` are the files by the texts of their references.
+    `frozen` refuses what neither the lock nor the reference itself pins. `seen` are the files by the
+    texts of their references.
     """
 
-    def __init__(self, folder: str, env: Mapping[str, str], explain: Explain) -> None:
+    def __init__(self, folder: str, env: Mapping[str, str], explain: Explain, *, frozen: bool = False) -> None:
         self.vendored = Vendored(folder)
-        self.frozen = False
-        self.offline = False
-        self.renewing = False
+        self.frozen = frozen
         self.seen: dict[str, Fetched] = {}
         self._env = env
         self._explain = explain
         self._commits: dict[tuple[str, str], str] = {}
         self._users: dict[str, tuple[str, str]] = {}
+        self._from = _From.BOTH
+
+    @contextmanager
+    def renewed(self) -> Iterator[None]:
+        """Within, pass over the lock, and fetch all files of a ref at one commit, which is found out first."""
+        with self._only(_From.ELSEWHERE):
+            yield
+
+    @contextmanager
+    def offline(self) -> Iterator[None]:
+        """Within, refuse what the lock does not pin."""
+        with self._only(_From.LOCK):
+            yield
+
+    @contextmanager
+    def _only(self, source: _From) -> Iterator[None]:
+        self.seen.clear()
+        self._commits.clear()
+        self._from = source
+        try:
+            yield
+        finally:
+            self._from = _From.BOTH
+            self.seen.clear()
+            self.vendored.forget()
 
     def get(self, target: str) -> Fetched:
         """The file behind a reference. SourceError, DigestMismatch; UsageError for an unpinned one when frozen."""
         remote = self._with_user(parse_remote(target))
         found = self.seen.get(remote.text)
         if found is None:
-            found = self._renewed(remote) if self.renewing else self._pinned(remote) or self._fetched(remote)
-            self.seen[remote.text] = found
+            found = self.seen[remote.text] = self._found(remote)
         return found
 
-    @cached_property
-    def _has_lock(self) -> bool:
-        return bool(self.vendored.lock.files)
+    def _found(self, remote: Remote) -> Fetched:
+        match self._from:
+            case _From.ELSEWHERE:
+                return self._at_one_commit(remote)
+            case _From.LOCK:
+                pinned = self._pinned(remote)
+                if pinned is None:
+                    raise SourceError(f"{remote.text} is not pinned in {LOCK_NAME}")
+                return pinned
+            case _From.BOTH:
+                return self._pinned(remote) or self._fetched(remote)
 
     def _pinned(self, remote: Remote) -> Fetched | None:
-        pin = self.vendored.pin(remote) if self._has_lock else None
+        pin = self.vendored.pin(remote)
         return None if pin is None else fetched(remote, self.vendored.read(pin), pin.commit, pinned=True)
 
     def _fetched(self, remote: Remote) -> Fetched:
-        if self.offline:
-            raise SourceError(f"{remote.text} is not pinned in {LOCK_NAME}")
         if not self.frozen:
             return fetch(remote, self._env, self._explain)
         require_pinned(remote.text)
@@ -62,7 +98,7 @@ class Remotes:
         # A digest pins one file, and not what lies beside it: the commit behind a ref may be another tomorrow.
         return found if remote.commit or not remote.repo else _at(found, remote.name)
 
-    def _renewed(self, remote: Remote) -> Fetched:
+    def _at_one_commit(self, remote: Remote) -> Fetched:
         if not remote.repo:
             return fetch(remote, self._env, self._explain)
         key = (remote.repo, remote.ref)

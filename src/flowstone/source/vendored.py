@@ -12,12 +12,12 @@ import os
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 
 from flowstone.errors import DigestMismatch, SourceError
-from flowstone.source.lockfile import FOLDER, LOCK_BYTES, LOCK_NAME, Lock, Pin, decode_lock
-from flowstone.source.remote import Remote
+from flowstone.source.lockfile import LOCK_BYTES, LOCK_NAME, Lock, Pin, decode_lock
+from flowstone.source.remote import Remote, at_commit
 from flowstone.values import sha256_hex
 
 WAIT_S = 120.0
@@ -51,9 +51,10 @@ class Vendored:
 
     def pin(self, remote: Remote) -> Pin | None:
         """The pin of a reference; None where the lock does not know it."""
-        if remote.commit is not None:
-            return self._named.get(remote.name) or self._named.get(f"github:{remote.repo}@{remote.commit}//{remote.path}")
-        return self._named.get(remote.name)
+        found = self._named.get(remote.name)
+        if found is None and remote.commit is not None:
+            found = self._named.get(at_commit(remote, remote.commit))
+        return found
 
     def read(self, pin: Pin) -> bytes:
         """The pinned bytes. DigestMismatch where the file holds others, SourceError where it cannot be read."""
@@ -98,18 +99,22 @@ class Vendored:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Keep other processes from vendoring in this folder; SourceError when one does not end."""
-        folder, name = _entered(self.folder, f"{FOLDER}/.", make=True)
+        folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         deadline = time.monotonic() + WAIT_S
         try:
             while not _locked(folder):
                 if time.monotonic() > deadline:
-                    raise SourceError(f"{FOLDER}: another process has been vendoring here for {WAIT_S:.0f}s")
+                    raise SourceError(f"{LOCK_NAME}: another process has been vendoring here for {WAIT_S:.0f}s")
                 time.sleep(_STEP_S)
-            for known in ("lock", "_named"):  # another process may have written it meanwhile
-                self.__dict__.pop(known, None)
+            self.forget()  # another process may have written it meanwhile
             yield
         finally:
             os.close(folder)
+
+    def forget(self) -> None:
+        """Read the lock again when it is asked for next."""
+        for known in ("lock", "_named"):
+            self.__dict__.pop(known, None)
 
 
 def _entered(root: str, path: str, *, make: bool) -> tuple[int, str]:
@@ -130,10 +135,8 @@ def _entered(root: str, path: str, *, make: bool) -> tuple[int, str]:
 
 
 def _made(name: str, folder: int) -> None:
-    try:
+    with suppress(FileExistsError):
         os.mkdir(name, dir_fd=folder)
-    except FileExistsError:
-        pass
 
 
 def _read(folder: int, name: str, path: str, limit: int) -> bytes:
