@@ -58,6 +58,8 @@ STEPS: tuple[tuple[str, ...], ...] = (
 )
 
 VERSION = len(STEPS)
+READABLE = 1
+"""The oldest version that can be read as it stands: what came after it changed no table."""
 
 
 def version_of(connection: sqlite3.Connection, path: str) -> int:
