@@ -103,7 +103,16 @@ def test_nested_workflows_are_groups_with_the_way_to_them() -> None:
     ]
 
 
-ODD = ["a\x00b", "]]>", "<script>alert(1)</script>", "--><b>", "\ufffe\uffff", "</svg></style>", "\x1b[31m", "é\u202e漢"]
+ODD = [
+    "a\x00b",
+    "]]>",
+    "<script>alert(1)</script>",
+    "--><b>",
+    "\ufffe\uffff",
+    "</svg></style>",
+    "\x1b[31m",
+    "é\u202e漢",
+]
 
 
 @pytest.mark.parametrize("ref", [NASTY, *ODD])
