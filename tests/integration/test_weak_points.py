@@ -294,6 +294,26 @@ def test_validate_refuses_what_cannot_be_right(orun: Orun, text: str, said: str)
     assert said in ended.err
 
 
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        (
+            "action: http.request\n    with:\n      url: 'http://h/'\n      headers: { A: 1, B: '{{ {}.x }}' }",
+            "with.headers.B (line 9)",
+        ),
+        (
+            "action: script\n    with:\n      source: '1'\n      input: [1, { k: '{{ {}.x }}' }]",
+            "with.input[1].k (line 9)",
+        ),
+        ("action: sleep\n    with: { duration: '{{ {}.x }}' }", "with.duration (line 7)"),
+    ],
+)
+def test_a_value_of_an_action_is_named_with_its_line(orun: Orun, step: str, said: str) -> None:
+    ended = orun(f"steps:\n  - name: a\n    {step}\n")
+    assert ended.code == 1
+    assert ended.step("a")["error"] == f"{said}: no such key: x"
+
+
 def _wait_for(path: Path) -> None:
     deadline = time.monotonic() + 20
     while not path.exists():

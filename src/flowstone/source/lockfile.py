@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import msgspec
 
 from flowstone.errors import SourceError
-from flowstone.source.remote import Remote, at_commit, is_commit, is_remote, parse_remote
+from flowstone.source.remote import Remote, at_commit, is_commit, is_remote, parse_remote, shown
 from flowstone.values import pretty_json
 
 LOCK_NAME = "flowstone.lock"
@@ -81,7 +82,18 @@ def place_of(remote: Remote, digest: str, commit: str) -> str:
 def encode_lock(files: Iterable[Pin]) -> str:
     """The text of a lock that pins these files."""
     ordered = sorted(files, key=lambda pin: pin.reference)
-    return pretty_json({"version": VERSION, "files": [msgspec.to_builtins(pin) for pin in ordered]}) + "\n"
+    return pretty_json({"version": VERSION, "files": [_spelt(pin) for pin in ordered]}) + "\n"
+
+
+def _spelt(pin: Pin) -> dict[str, Any]:
+    commit = {"commit": pin.commit} if pin.commit else {}
+    return {
+        "reference": pin.reference,
+        **commit,
+        "digest": pin.digest,
+        "path": pin.path,
+        "targets": list(pin.targets),
+    }
 
 
 def decode_lock(data: bytes, path: str) -> Lock:
@@ -99,7 +111,7 @@ def decode_lock(data: bytes, path: str) -> Lock:
         if complaint is None and digests.setdefault(pin.path, pin.digest) != pin.digest:
             complaint = "another file is pinned at its path"
         if complaint is not None:
-            raise _unsound(path, f"{pin.reference}: {complaint}")
+            raise _unsound(path, f"{shown(pin.reference)}: {complaint}")
     return lock
 
 

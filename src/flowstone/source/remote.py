@@ -12,6 +12,7 @@ import msgspec
 
 from flowstone.errors import SourceError, UsageError
 
+LONGEST = 2_000
 PREFIXES = ("github:", "https://", "http://")
 _PIN = "#sha256:"
 _GITHUB = re.compile(r"github:(?P<repo>[A-Za-z0-9][\w.-]*/[\w.-]+)(?:@(?P<ref>[^\s@?#]+?))?//(?P<path>[^\s].*)")
@@ -57,9 +58,11 @@ def is_remote(target: str) -> bool:
 
 def parse_remote(target: str) -> Remote:
     """Read a reference; SourceError says what it must look like."""
+    if len(target) > LONGEST:
+        raise SourceError(f"{shown(target[:80])}…: a reference has at most {LONGEST:,} characters")
     body, pin, digest = target.partition(_PIN)
     if pin and not re.fullmatch(r"[0-9a-f]{64}", digest):
-        raise SourceError(f"{_shown(target)}: #sha256: must be followed by the 64 hex digits of a digest")
+        raise SourceError(f"{shown(target)}: #sha256: must be followed by the 64 hex digits of a digest")
     remote = _github(body) if body.startswith("github:") else _address(body)
     return msgspec.structs.replace(remote, text=remote.text + pin + digest, digest=digest or None)
 
@@ -106,7 +109,7 @@ def require_pinned(target: str) -> None:
         raise UsageError(
             f"--frozen: {remote.text} may be another file tomorrow; the reference must hold {what}a digest "
             "(#sha256: and 64 hex digits, at its end)",
-            hint="orun workflow digest prints the digest of a file.",
+            hint="flowstone vendor pins it in this folder; orun workflow digest prints the digest of a file.",
         )
 
 
@@ -131,19 +134,19 @@ def _address(text: str) -> Remote:
         parts = urlsplit(text)
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise SourceError(f"{_shown(text)}: not an address: {error}") from None
+        raise SourceError(f"{shown(text)}: not an address: {error}") from None
     if not host or any(ord(sign) <= 32 or ord(sign) == 127 for sign in text):
-        raise SourceError(f"{_shown(text)}: not an address: want https://host/path/to/workflow.yaml")
+        raise SourceError(f"{shown(text)}: not an address: want https://host/path/to/workflow.yaml")
     user = None if parts.username is None else (unquote(parts.username), unquote(parts.password or ""))
     spelt = f"[{host}]" if ":" in host else host
     place = spelt if port is None else f"{spelt}:{port}"
     path = quote(parts.path or "/", safe=_PATH_SIGNS)
     query = quote(parts.query, safe=f"{_PATH_SIGNS}?[]")
-    shown = text if user is None else urlunsplit(parts._replace(netloc=place))
+    kept = text if user is None else urlunsplit(parts._replace(netloc=place))
     url = urlunsplit(SplitResult(parts.scheme, place, path, query, ""))
-    return Remote(shown, shown, url=url, user=user)
+    return Remote(kept, kept, url=url, user=user)
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
     """An address that cannot be read, without what may be a password in it."""
     return re.sub(r"//[^/@]*@", "//…@", text)

@@ -48,7 +48,7 @@ class HttpDispatcher:
         try:
             async with asyncio.timeout(limit) as bound:
                 return Outcome(value=await self._exchange(request, bound.when()))
-        except (TimeoutError, *_slow_connections()):
+        except _out_of_time():
             return self._failed(Reason.TIMEOUT, f"timed out after {_spelt(dispatch.timeout_ms or 0)}: {request.label}")
         except (BadRequest, DamagedBody) as error:
             return self._failed(Reason.HTTP_ERROR, f"{request.label}: {error}")
@@ -123,10 +123,10 @@ def _patience(deadline: float | None) -> Any:
     return httpx2.Timeout(None, connect=left - min(0.05, left / 10))
 
 
-def _slow_connections() -> tuple[type[Exception], ...]:
+def _out_of_time() -> tuple[type[Exception], ...]:
     import httpx2
 
-    return (httpx2.ConnectTimeout,)
+    return (TimeoutError, httpx2.ConnectTimeout)
 
 
 def _client_errors() -> tuple[type[Exception], ...]:
