@@ -271,6 +271,15 @@ def test_no_link_leads_out_of_the_folder(open_flow, tmp_path, part):
     assert not (open_flow.folder / "flowstone.lock").exists()
 
 
+def test_a_folder_in_the_place_of_a_file_is_told_and_nothing_is_left_behind(open_flow, repository):
+    folder = open_flow.folder / "flowstone.vendor/github/acme/flows" / repository.refs["v1"] / "shared"
+    (folder / "tell.yaml").mkdir(parents=True)
+    with pytest.raises(SourceError, match=r"tell\.yaml: "):
+        vendor(open_flow, REF)
+    assert [path.name for path in folder.iterdir()] == ["tell.yaml"]
+    assert not (open_flow.folder / "flowstone.lock").exists()
+
+
 def test_a_lock_that_is_a_link_is_not_followed(open_flow, tmp_path):
     target = tmp_path / "elsewhere.lock"
     target.write_text(encode_lock([]))

@@ -76,6 +76,8 @@ class Vendored:
             os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
             os.fsync(folder)
         except OSError as error:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary, dir_fd=folder)
             raise _failed(path, error) from None
         finally:
             os.close(folder)
@@ -159,13 +161,9 @@ def _read(folder: int, name: str, path: str, limit: int) -> bytes:
 def _written(folder: int, name: str, data: bytes) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(name, flags, 0o644, dir_fd=folder), "wb") as file:
-        try:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        except OSError:
-            os.unlink(name, dir_fd=folder)
-            raise
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _locked(folder: int) -> bool:
