@@ -33,3 +33,10 @@ BAD = Cel("inputs.nope", (), ("inputs",))
 def test_the_way_to_it(expression, said):
     with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
         evaluate_expression(expression, SCOPE)
+
+
+def test_lines_are_no_part_of_what_is_meant():
+    here, there = (Record((("a", Record((("b", BAD),), (line,))),), (line,), "with") for line in (7, 9))
+    assert here == there
+    assert hash(here) == hash(there)
+    assert here != Record((("a", BAD),), (7,), "with")
