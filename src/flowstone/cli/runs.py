@@ -75,7 +75,3 @@ def now_ms() -> int:
 
     return time.time_ns() // 1_000_000
 
-
-def word_of(flow: Flowstone, dialect: str) -> Any:
-    """A language's own words for statuses."""
-    return flow.dialect(dialect).word

@@ -1,7 +1,7 @@
 """A run as it stands, in words that belong to no language: one JSON document, or lines of text.
 
-Numbers stay exact and statuses are the core's own; a value that is kept outside the journal because
-of its size is named by its digest.
+Numbers stay exact and statuses are the same words in both; a value that is kept outside the journal
+because of its size is named by its digest.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from flowstone.run.record import RunRow
 from flowstone.run.state import Attempt, State, StepState
 from flowstone.values import canonical_json
 from flowstone.views.graph import kind_of
-from flowstone.views.text import one_line, plain_text, spell_count, spell_ms, tail
+from flowstone.views.text import notes_of, one_line, plain_text, short_unit, spell_count, spell_ms, spell_part, tail
+from flowstone.views.words import RUNNING, Word, plain_word
 
 MARKS = {
     Status.PENDING: "·",
@@ -49,6 +50,8 @@ class UnitRow(msgspec.Struct, frozen=True):
     error: str | None = None
     diagnostic: str | None = None
     exit_code: int | None = None
+    notes: tuple[str, ...] = ()
+    """What a user should know of the result besides: that output was cut, that something was left running."""
 
 
 def document(
@@ -108,13 +111,13 @@ def text_lines(
     row: RunRow,
     state: State,
     now: int,
-    word: Callable[[str], str] = str,
+    word: Word = plain_word,
     *,
     units: bool = False,
     driver: str | None = None,
     children: Sequence[RunRow] = (),
 ) -> list[str]:
-    """The run in lines of text; `word` gives a language's own word for a status, `driver` drives it now."""
+    """The run in lines of text; `word` gives the words for statuses, `driver` drives it now."""
     record = row.record
     lines = [
         f"{one_line(record.title or record.ref)}: {headline(state)}{_driven(state, driver)}",
@@ -138,7 +141,7 @@ def text_lines(
         lines.append("outputs")
         lines += [f"  {name} = {value_text(value)}" for name, value in state.outputs.items()]
     if state.error and not any(step.error == state.error for step in state.order):
-        lines += [f"error: {line}" for line in plain_text(state.error).splitlines()]
+        lines += [f"error: {line}" for line in plain_text(short_unit(state.error)).splitlines()]
     return lines
 
 
@@ -188,10 +191,10 @@ def unit_lines(row: UnitRow) -> list[str]:
     tried = f", {row.attempts} attempts" if row.attempts > 1 else ""
     reason = f"  {row.reason}" if row.reason else ""
     took = f"  {spell_ms(row.duration)}" if row.duration is not None else ""
-    lines = [f"      {one_line(row.unit)}  {row.status}{reason}{took}{tried}"]
+    lines = [f"      {one_line(short_unit(row.unit))}  {row.status}{reason}{took}{tried}"]
     if row.reason or row.diagnostic:
         lines += _indented(row.diagnostic or row.error or "", "          ")
-    return lines
+    return [*lines, *(f"          note: {one_line(short_unit(note), 400)}" for note in row.notes)]
 
 
 def unit_counts(step: StepState) -> dict[str, int]:
@@ -243,11 +246,18 @@ def skip_note(step: StepState) -> str | None:
     return None
 
 
+def step_notes(step: StepState, limit: int = 20) -> list[str]:
+    """The notes on the units of a step's last execution, with their names; at most `limit` and a count of the rest."""
+    noted = [(a.unit, a.outcome.warnings) for a in step.final_attempts() if a.outcome and a.outcome.warnings]
+    texts = [f'unit "{unit}": {note}' for unit, warnings in noted for note in notes_of(warnings, unit)]
+    return texts[:limit] + ([f"… and {len(texts) - limit:,} more"] if len(texts) > limit else [])
+
+
 def _step_document(step: StepState, now: int, units: bool) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "id": step.id,
         "kind": kind_of(step.plan),
-        "status": step.status.value,
+        "status": plain_word(step.status),
         "startedAt": iso_time(step.opened_at),
         "endedAt": iso_time(step.closed_at),
         "durationMs": step_duration(step, now),
@@ -259,6 +269,8 @@ def _step_document(step: StepState, now: int, units: bool) -> dict[str, Any]:
         "summary": step.summary,
         "note": skip_note(step),
     }
+    if notes := step_notes(step):
+        entry["notes"] = notes
     if step.blob is not None:
         entry["outputDigest"] = step.blob
     if units:
@@ -278,6 +290,7 @@ def _unit_document(row: UnitRow) -> dict[str, Any]:
         "error": row.error,
         "diagnostic": row.diagnostic,
         "exitCode": row.exit_code,
+        "notes": list(row.notes),
     }
 
 
@@ -285,8 +298,7 @@ def _step_lines(step: StepState, now: int, width: int, word: Callable[[str], str
     facts = [word(step.status.value)]
     counts = unit_counts(step)
     if step.fans_out and step.opened_at is not None:
-        done = counts["succeeded"] + counts["failed"]
-        facts.append(f"{done}/{spell_count(counts['total'], 'unit')}")
+        facts.append(spell_part(counts["succeeded"] + counts["failed"], counts["total"], "unit"))
         facts += [f"{counts['failed']} failed"] if counts["failed"] else []
     if (took := step_duration(step, now)) is not None:
         facts.append(spell_ms(took))
@@ -307,7 +319,7 @@ def _step_lines(step: StepState, now: int, width: int, word: Callable[[str], str
 
 def _indented(text: str, indent: str) -> Iterator[str]:
     """The end of a text, line by line, behind an indent."""
-    kept = tail(plain_text(text), 4_000).text.strip("\n").split("\n")
+    kept = tail(plain_text(short_unit(text)), 4_000).text.strip("\n").split("\n")
     if len(kept) > DIAGNOSTIC_LINES:
         yield f"{indent}… {spell_count(len(kept) - DIAGNOSTIC_LINES, 'more line')} above"
     for line in itertools.islice(kept, max(0, len(kept) - DIAGNOSTIC_LINES), None):
@@ -320,7 +332,7 @@ def _unit_row(step: StepState, attempt: Attempt, attempts: int, now: int) -> Uni
     if attempt.lost:
         status = "lost"
     elif outcome is None:
-        status = "running"
+        status = RUNNING
     elif unit is not None and unit.retry_at is not None:
         status = "waiting"
     else:
@@ -337,4 +349,5 @@ def _unit_row(step: StepState, attempt: Attempt, attempts: int, now: int) -> Uni
         outcome.error if outcome else None,
         outcome.diagnostic if outcome else None,
         outcome.exit_code if outcome else None,
+        tuple(notes_of(outcome.warnings, attempt.unit)) if outcome else (),
     )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowstone.cli.render.formats import Envelope, Format, Writer
 from flowstone.cli.render.terminal import neutral, one_line
+from flowstone.views.text import short_unit
 
 if TYPE_CHECKING:
     from flowstone.run.record import RunRow
@@ -64,16 +65,18 @@ def _facts(run: dict[str, Any], envelope: dict[str, Any]) -> list[str]:
 
 def _step_line(step: dict[str, Any]) -> str:
     about = step.get("notes") or step.get("summary") or ""
-    return f"  {GLYPHS.get(step['status'], '?')} {step['id']}  {step['status']}  {one_line(about)}".rstrip()
+    line = f"  {GLYPHS.get(step['status'], '?')} {step['id']}  {step['status']}  {one_line(short_unit(about))}"
+    return line.rstrip()
 
 
 def _executed_line(step: dict[str, Any]) -> str:
-    return f"  {'✓' if step['ok'] else '✗'} {step['stepId']}  {one_line(step['summary'] or '')}".rstrip()
+    return f"  {'✓' if step['ok'] else '✗'} {step['stepId']}  {one_line(short_unit(step['summary'] or ''))}".rstrip()
 
 
 def _unit_line(unit: dict[str, Any]) -> str:
-    words = [GLYPHS.get(unit["status"], "?"), unit["unitId"], unit["status"], unit["failureReason"] or ""]
-    return ("  " + "  ".join([*words, one_line(unit["diagnostic"] or "")])).rstrip()
+    words = [GLYPHS.get(unit["status"], "?"), short_unit(unit["unitId"]), unit["status"], unit["failureReason"] or ""]
+    line = ("  " + "  ".join([*words, one_line(short_unit(unit["diagnostic"] or ""))])).rstrip()
+    return "\n".join([line, *(f"      note: {one_line(short_unit(note))}" for note in unit.get("notes", ()))])
 
 
 def writers(row: RunRow, state: State, word: Word, now: int) -> dict[Format, Writer]:

@@ -10,7 +10,7 @@ import click
 
 from flowstone.cli.flowstone.choice import run_choice
 from flowstone.cli.render.terminal import neutral, say, terminal_of
-from flowstone.cli.runs import chosen_run, now_ms, word_of
+from flowstone.cli.runs import chosen_run, now_ms
 
 if TYPE_CHECKING:
     from flowstone.api import Flowstone, RunView
@@ -35,10 +35,10 @@ def command(run: str | None, last: bool, units: bool, as_json: bool, form: str |
         if watch:
             _follow(flow, chosen, units)
         else:
-            say(_rendered(flow, flow.status(chosen), form, units))
+            say(_rendered(flow.status(chosen), form, units))
 
 
-def _rendered(flow: Flowstone, view: RunView, form: str, units: bool) -> str:
+def _rendered(view: RunView, form: str, units: bool) -> str:
     from flowstone.values import pretty_json
     from flowstone.views import overview
 
@@ -51,13 +51,13 @@ def _rendered(flow: Flowstone, view: RunView, form: str, units: bool) -> str:
             )
             + "\n"
         )
-    word = word_of(flow, view.row.record.dialect)
     if form == "html":
         from flowstone.views.report import report_page
+        from flowstone.views.words import plain_word
 
-        return report_page(view.row, view.state, now_ms(), word)
+        return report_page(view.row, view.state, now_ms(), plain_word)
     lines = overview.text_lines(
-        view.row, view.state, now_ms(), word, units=units, driver=view.driver, children=view.children
+        view.row, view.state, now_ms(), units=units, driver=view.driver, children=view.children
     )
     return "".join(f"{neutral(line)}\n" for line in lines) + _hint(view)
 
@@ -76,7 +76,7 @@ def _follow(flow: Flowstone, run: str, units: bool) -> None:
     while True:
         view = flow.status(run)
         if live or view.state.seq != seen:
-            text = _rendered(flow, view, "text", units)
+            text = _rendered(view, "text", units)
             say((f"\x1b[{shown}F\x1b[J" if live and shown else "") + text)
             shown, seen = text.count("\n"), view.state.seq
         if not view.state.active or view.state.interrupted is not None or view.driver is None:

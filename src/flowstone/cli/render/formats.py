@@ -46,7 +46,9 @@ class Output(NamedTuple):
     def warn(self, text: str) -> None:
         """A line on stderr, unless the user wants quiet."""
         if not self.quiet:
-            say(f"warning: {neutral(text)}\n", sys.stderr)
+            from flowstone.views.text import short_unit
+
+            say(f"warning: {neutral(short_unit(text))}\n", sys.stderr)
 
 
 Envelope: TypeAlias = dict[str, Any]

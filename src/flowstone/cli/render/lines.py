@@ -6,6 +6,7 @@ side never mix. Both classes implement `ports.observer.Observer`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
@@ -34,6 +35,9 @@ LAG_S = 0.05
 
 LINE_CHARS = 2_000
 """Characters of a printed line that plain progress shows."""
+
+_UNIT = re.compile(r'^unit "([^":]+):solo"')
+"""A unit as warnings name it; orun's files know steps only."""
 
 COLOURS = {"succeeded": GREEN, "failed": RED, "held": YELLOW, "upstream_failed": YELLOW}
 
@@ -95,7 +99,7 @@ class PlainLines:
         self._writer.add(f"{short_unit(unit)} │ {clip(text, LINE_CHARS)}")
 
     def warned(self, text: str) -> None:
-        self._writer.put([f"warning: {text}"])
+        self._writer.put([f"warning: {short_unit(text)}"])
 
     def close(self) -> None:
         self._writer.flush()
@@ -118,7 +122,7 @@ class OrunLines:
         self._writer.add(f"    {step} │ {text}")
 
     def warned(self, text: str) -> None:
-        self._writer.put([f"  ! {text}"])
+        self._writer.put(["  ! " + _UNIT.sub(r"step \1", text)])
 
     def close(self) -> None:
         self._writer.flush()

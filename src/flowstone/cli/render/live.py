@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 from flowstone.cli.render.lines import call_soon, summary
 from flowstone.cli.render.terminal import Terminal, one_line, say
 from flowstone.views.progress import Word, elapsed_text, step_line
+from flowstone.views.text import short_unit, spell_count
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -58,11 +59,11 @@ class LiveView:
         self._soon()
 
     def line(self, step: str, unit: str, text: str) -> None:
-        self._above.append(f"{one_line(unit)} │ {one_line(text)}")
+        self._above.append(f"{one_line(short_unit(unit))} │ {one_line(text)}")
         self._soon()
 
     def warned(self, text: str) -> None:
-        self._above.append(f"warning: {one_line(text)}")
+        self._above.append(f"warning: {one_line(short_unit(text))}")
         self._soon()
 
     def close(self) -> None:

@@ -75,7 +75,7 @@ class OrunProjection:
 
 
 def step_json(step: StepState) -> dict[str, Json]:
-    """A step's documented state; empty texts and zeros are left out."""
+    """A step's documented state, and `notes` such as that output was cut; what is empty or zero is left out."""
     result = step.result or Outcome()
     attempts = step.final_attempts()
     outputs = step.artifact if step.status is Status.SUCCEEDED and isinstance(step.artifact, dict) else {}
@@ -88,6 +88,7 @@ def step_json(step: StepState) -> dict[str, Json]:
         "stderr": result.stderr,
         "error": step.error,
         "attempts": attempts[-1].number + 1 if attempts else 0,
+        "notes": [text.removeprefix(f'unit "{a.unit}": ') for a in attempts if a.outcome for text in a.outcome.warnings],
     }
     return {name: value for name, value in fields.items() if value}
 
