@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from flowstone.diagnostics import Diagnostic
+from flowstone.diagnostics import WHOLE_FILE, Diagnostic
 from flowstone.errors import SourceError
 from flowstone.plan.bounds import SOURCE_BYTES
 from flowstone.plan.model import Plan
@@ -49,7 +49,14 @@ def format_of(path: str, text: str) -> str:
     if not name.endswith((".yml", ".yaml")):
         raise UnknownFormat(f"{path}: a workflow is a .md, .yml or .yaml file")
     keys = _root_keys(text)
-    if "apiVersion" in keys or not {"on", "jobs"} & keys:
+    if not {"apiVersion", "on", "jobs"} & keys and not text.lstrip().startswith("{"):
+        raise UnknownFormat(
+            f"{path}: {'the file is empty' if not text.strip() else 'no workflow'}: it has neither `apiVersion` "
+            "(orun) nor `on` and `jobs` (akm)",
+            hint="begin an orun workflow with `apiVersion: orun.dev/v1` and `kind: Workflow`; an akm workflow in YAML "
+            "has `name`, `on` and `jobs`, and one in Markdown is a .md file",
+        )
+    if not {"on", "jobs"} & keys or "apiVersion" in keys:
         return ORUN
     if name.endswith(".yaml"):
         raise UnknownFormat(f"{path}: akm reads YAML workflows from .yml files only; rename it to end in .yml")
@@ -66,7 +73,8 @@ def compile_source(shown: str, path: str, source: SourceText, language: str | No
     try:
         language = language or format_of(path, source.text)
     except UnknownFormat as error:
-        return Compiled(None, (Diagnostic("unknown-format", error.message),), AKM_GITHUB)
+        found = Diagnostic("unknown-format", error.message.removeprefix(f"{path}: "), WHOLE_FILE, error.hint)
+        return Compiled(None, (found,), AKM_GITHUB)
     placed = msgspec.structs.replace(source, path=path)
     return compiler_of(language)(shown, placed, lambda nested: read_source(nested, SOURCE_BYTES))
 

@@ -27,8 +27,8 @@ def parse(text: str, report: Report) -> Document | None:
     shape = Report()
     tree = read_yaml(text, grammar.YAML, shape)
     document = None
-    if tree is not None:
-        document = _document(tree, shape) if _is_workflow(tree, report) else None
+    if tree is not None and (_is_workflow(tree, report) or _is_meant_as_one(tree)):
+        document = _document(tree, shape)
     for found in shape.sorted():
         report.add(msgspec.structs.replace(found, message=f"parse workflow: {found.message}"))
     return document
@@ -49,6 +49,17 @@ def _is_workflow(tree: Node, report: Report) -> bool:
     message = f'not a workflow: want apiVersion {grammar.API_VERSION} kind {grammar.KIND}, got "{version}" "{kind}"'
     report.error("not-a-workflow", message, place)
     return False
+
+
+def _is_meant_as_one(tree: Node) -> bool:
+    """A misspelt or forgotten `apiVersion` or `kind` hides no further mistakes; another language would add false ones."""
+    from difflib import SequenceMatcher
+
+    version, kind = _shown(tree, "apiVersion"), _shown(tree, "kind")
+    ours = version == grammar.API_VERSION or (not version and kind == grammar.KIND)
+    close = SequenceMatcher(None, kind.lower(), grammar.KIND.lower()).ratio() > 0.7
+    steps = isinstance(tree, Mapping) and tree.entry("steps") is not None
+    return ours and (close or (not kind and steps))
 
 
 def _shown(tree: Node, key: str) -> str:
