@@ -34,7 +34,9 @@ class Ref(msgspec.Struct, frozen=True):
 def parse_ref(text: str) -> Ref:
     """Read a ref; InputError says what is wrong with one that no asset can have."""
     if not text.strip():
-        raise InputError("The name of a file or ref is empty.", hint="Name a file (./release.md) or a ref (workflows/release).")
+        raise InputError(
+            "The name of a file or ref is empty.", hint="Name a file (./release.md) or a ref (workflows/release)."
+        )
     bundle, slashes, rest = text.strip().rpartition("//")
     if slashes and not re.fullmatch(BUNDLE, bundle):
         raise _wrong(text, f'"{bundle}" is no bundle name')

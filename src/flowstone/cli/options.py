@@ -130,8 +130,8 @@ def translate(error: click.ClickException, argv: Sequence[str] = ()) -> UsageErr
             near = error.possibilities or ()
             dashed = next((word for word in argv if word.startswith("-") and os.path.isfile(word)), None)
             if dashed is not None:
-                hint = f"The file whose name begins with a dash is written ./{dashed}"
-                return UsageError(f"Unknown flag {error.option_name}.", code="UNKNOWN_FLAG", hint=hint)
+                text = f"A file whose name begins with a dash is written ./{dashed}"
+                return UsageError(f"Unknown flag {error.option_name}.", code="UNKNOWN_FLAG", hint=text)
             hint = f"Did you mean {' or '.join(sorted(near))}?" if near else _help_hint(error)
             return UsageError(f"Unknown flag {error.option_name}.", code="UNKNOWN_FLAG", hint=hint)
         case click.MissingParameter(param=click.Argument() as argument):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from flowstone.cli import exit_codes
 from flowstone.errors import InputError, UsageError
@@ -75,4 +75,3 @@ def now_ms() -> int:
     import time
 
     return time.time_ns() // 1_000_000
-

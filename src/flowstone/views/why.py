@@ -72,7 +72,10 @@ def why(state: State, events: Iterable[Event], name: str) -> Why:
 
 def why_lines(answer: Why) -> list[str]:
     """The answer in lines of text."""
-    return [f"{short_unit(answer.unit or answer.step)}: {answer.verdict}", *(f"  {short_unit(f)}" for f in answer.facts)]
+    return [
+        f"{short_unit(answer.unit or answer.step)}: {answer.verdict}",
+        *(f"  {short_unit(f)}" for f in answer.facts),
+    ]
 
 
 def _find(state: State, name: str) -> tuple[StepState, str | None]:
@@ -87,9 +90,9 @@ def _find(state: State, name: str) -> tuple[StepState, str | None]:
         if found:
             return step, found[0]
         raise UsageError(f'Step "{step_id}" has started no unit {index}.', hint=_range_hint(step))
-    units = [(step, unit) for step in state.order for unit in _units(step)]
-    matches = [(step, unit) for step, unit in units if name in (unit, short_unit(unit))]
-    matches = matches or [(step, unit) for step, unit in units if unit.startswith(name)]
+    every = [(step, unit) for step in state.order for unit in _units(step)]
+    matches = [(step, unit) for step, unit in every if name in (unit, short_unit(unit))]
+    matches = matches or [(step, unit) for step, unit in every if unit.startswith(name)]
     if len(matches) == 1:
         return matches[0]
     if matches:
@@ -103,7 +106,7 @@ def _find(state: State, name: str) -> tuple[StepState, str | None]:
 def _range_hint(step: StepState) -> str:
     """Which indexes a step's units have; they count from 0."""
     if step.opened_at is None:
-        return f'The step has not begun; `flowstone why RUN {step.id}` tells why.'
+        return f"The step has not begun; `flowstone why RUN {step.id}` tells why."
     if step.count == 0:
         return "Its list was empty: it has no units."
     kept = f"Its units are {step.id}[0]" + (f" to {step.id}[{step.count - 1}]" if step.count > 1 else "")

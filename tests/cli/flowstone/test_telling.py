@@ -50,7 +50,7 @@ Choose.
 
 
 @pytest.fixture
-def project(tmp_path):
+def project(tmp_path, environment):
     folder = tmp_path / "project"
     for name, text in (("big.md", BIG), ("big.yaml", BIG_ORUN), ("flow.md", MAP), ("vote.md", VOTE)):
         (folder / name).write_text(text)

@@ -107,7 +107,8 @@ def _is_ours(flow: Flowstone, path: str) -> bool:
     if not path.endswith(".yml"):
         return True
     try:
-        return bool(flow.compile(path).compiled.format != "orun")
+        workflow = flow.compile(path)
+        return workflow.compiled.format != "orun" and all(d.code != "unknown-format" for d in workflow.diagnostics)
     except SourceError:
         return True
 

@@ -40,11 +40,11 @@ def drive_and_tell(
         progress.close()
     progress.tell_end(report)
     if as_json:
-        from flowstone.cli.render.terminal import say
+        from flowstone.cli.render.terminal import say_document
         from flowstone.values import pretty_json
         from flowstone.views.overview import document
 
-        say(pretty_json(document(report.row, report.state, now_ms())) + "\n")
+        say_document(pretty_json(document(report.row, report.state, now_ms())) + "\n")
     return ended_with(report)
 
 

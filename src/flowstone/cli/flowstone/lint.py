@@ -9,7 +9,7 @@ import click
 
 from flowstone.cli import exit_codes
 from flowstone.cli.errors import Exit
-from flowstone.cli.render.terminal import say, terminal_of
+from flowstone.cli.render.terminal import say, say_document, terminal_of
 from flowstone.diagnostics import WHOLE_FILE, Diagnostic, Severity, errors_of
 from flowstone.errors import SourceError, UsageError
 from flowstone.values import pretty_json
@@ -44,7 +44,7 @@ def command(files: tuple[str, ...], form: str) -> None:
     else:
         from flowstone.api import diagnostics_sarif
 
-        say(pretty_json(diagnostics_sarif([(path, diagnostics) for path, _, diagnostics, _ in found])) + "\n")
+        say_document(pretty_json(diagnostics_sarif([(path, diagnostics) for path, _, diagnostics, _ in found])) + "\n")
     raise Exit(max(code for *_, code in found))
 
 
@@ -79,7 +79,7 @@ def _print_json(found: list[Found]) -> None:
         {"path": path, "ok": not errors_of(diagnostics), "diagnostics": diagnostics_json(path, diagnostics)}
         for path, _, diagnostics, _ in found
     ]
-    say(pretty_json({"ok": all(file["ok"] for file in files), "files": files}) + "\n")
+    say_document(pretty_json({"ok": all(file["ok"] for file in files), "files": files}) + "\n")
 
 
 def _count(number: int, noun: str) -> str:

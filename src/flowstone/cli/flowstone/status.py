@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from flowstone.cli.flowstone.choice import run_choice
-from flowstone.cli.render.terminal import neutral, say, terminal_of
+from flowstone.cli.render.terminal import clipped, neutral, say, say_document, terminal_of
 from flowstone.cli.runs import chosen_run, now_ms
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ def command(run: str | None, last: bool, units: bool, as_json: bool, form: str |
         if watch:
             _follow(flow, chosen, units)
         else:
-            say(_rendered(flow.status(chosen), form, units))
+            tell = say if form == "text" else say_document
+            tell(_rendered(flow.status(chosen), form, units))
 
 
 def _rendered(view: RunView, form: str, units: bool) -> str:
@@ -56,9 +57,7 @@ def _rendered(view: RunView, form: str, units: bool) -> str:
         from flowstone.views.words import plain_word
 
         return report_page(view.row, view.state, now_ms(), plain_word)
-    lines = overview.text_lines(
-        view.row, view.state, now_ms(), units=units, driver=view.driver, children=view.children
-    )
+    lines = overview.text_lines(view.row, view.state, now_ms(), units=units, driver=view.driver, children=view.children)
     return "".join(f"{neutral(line)}\n" for line in lines) + _hint(view)
 
 
@@ -71,14 +70,23 @@ def _hint(view: RunView) -> str:
 
 def _follow(flow: Flowstone, run: str, units: bool) -> None:
     """Print the run again whenever it has changed: over the old text on a terminal, else behind it."""
-    live = terminal_of(sys.stdout).live
+    terminal = terminal_of(sys.stdout)
+    live = terminal.live
     shown, seen = 0, -1
     while True:
         view = flow.status(run)
         if live or view.state.seq != seen:
             text = _rendered(view, "text", units)
+            if live:
+                text = _screenful(text, terminal.width, terminal.height)
             say((f"\x1b[{shown}F\x1b[J" if live and shown else "") + text)
             shown, seen = text.count("\n"), view.state.seq
         if not view.state.active or view.state.interrupted is not None or view.driver is None:
             return
         time.sleep(INTERVAL)
+
+
+def _screenful(text: str, width: int, height: int) -> str:
+    """What fits a screen, a row a line, so that it can be drawn over: the end of a longer text."""
+    lines = text.splitlines()[-max(1, height - 1) :]
+    return "".join(f"{clipped(line, width)}\n" for line in lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from flowstone.cli.orun.files import checked
-from flowstone.cli.render.terminal import neutral, say
+from flowstone.cli.render.terminal import neutral, say, say_document
 
 FORMATS = ("text", "mermaid", "dot", "svg", "html")
 
@@ -25,7 +25,7 @@ def command(file: str, form: str) -> None:
     if form != "text":
         from flowstone.views.graph_formats import GraphFormat, graph_text
 
-        say(graph_text(plan, GraphFormat(form)))
+        say_document(graph_text(plan, GraphFormat(form)))
         return
     from flowstone.views.graph import verb_lines
 

@@ -52,7 +52,7 @@ def _is_workflow(tree: Node, report: Report) -> bool:
 
 
 def _is_meant_as_one(tree: Node) -> bool:
-    """A misspelt or forgotten `apiVersion` or `kind` hides no further mistakes; another language would add false ones."""
+    """A misspelt or forgotten `apiVersion` or `kind` hides no further mistakes; another language has none of ours."""
     from difflib import SequenceMatcher
 
     version, kind = _shown(tree, "apiVersion"), _shown(tree, "kind")

@@ -117,7 +117,9 @@ def test_all_violations_are_listed() -> None:
     assert "params.n" in refused.value.message
 
 
-@pytest.mark.parametrize("text", ["9007199254740993", "9007199254740993.0", "9007199254740993e0", "9.007199254740993e15"])
+@pytest.mark.parametrize(
+    "text", ["9007199254740993", "9007199254740993.0", "9007199254740993e0", "9.007199254740993e15"]
+)
 def test_no_digit_of_a_whole_number_is_lost(text: str) -> None:
     assert coerce_flags(PARAMS, [("x", text), ("n", text)]) == {"n": 9007199254740993, "x": 9007199254740993}
 
