@@ -260,6 +260,7 @@ BOUNDS = {
     "MAX_LOOPS": "`gate.max_loops`",
     "CONCURRENCY": "`map.concurrency` and every configured width",
     "RETRIES": "`retry.max`",
+    "MORE_ATTEMPTS": "`maxRetries` of an orun step, and the allowance of any step in a frozen plan",
     "TIMEOUT_MS": "a timeout, in milliseconds",
     "EXEC_TIMEOUT_MS": "default timeout of a command, in milliseconds",
     "UNITS": "items of a map, units of a run, `budget.max_units`",

@@ -13,7 +13,7 @@ import msgspec
 
 from flowstone.drivers.journal import Journal, replay
 from flowstone.drivers.local import DriveEnd, Halt, LocalDriver
-from flowstone.drivers.transitions import refuse_child, reopened, steps_to_reopen
+from flowstone.drivers.transitions import refuse_child, reopened, steps_to_reopen, unrouted
 from flowstone.errors import IllegalTransition
 from flowstone.plan.model import Plan
 from flowstone.plan.units import AnySpec
@@ -126,10 +126,11 @@ def _run_width(state: State, options: DriveOptions) -> int | None:
 def _first_events(state: State, now: int, *, reopen: bool) -> list[Event] | None:
     """What to record before anything else; None when there is nothing to drive."""
     driver = DriverStarted(now, f"pid {os.getpid()}")
+    again = unrouted(state)
     if reopen:
         event = reopened(state, now)
         if event is not None:
-            return [event, driver]
+            return [RunReopened(now, tuple(dict.fromkeys((*event.steps, *again)))), driver]
     if state.status is RunStatus.SUCCEEDED:
         return None
     if state.status is not RunStatus.ACTIVE:
@@ -138,7 +139,7 @@ def _first_events(state: State, now: int, *, reopen: bool) -> list[Event] | None
             code="RUN_NOT_ACTIVE",
             hint="Resume it first: resume reopens the step that stopped it.",
         )
-    return [driver]
+    return [RunReopened(now, again), driver] if again else [driver]
 
 
 class _Drive:

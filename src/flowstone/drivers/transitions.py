@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from flowstone.drivers.journal import Journal
-from flowstone.errors import IllegalTransition, InputError
-from flowstone.plan.model import OnFailure
+from flowstone.errors import CorruptJournal, IllegalTransition, InputError
+from flowstone.plan.model import OnFailure, Route
 from flowstone.run.events import Event, RunAbandoned, RunReopened, RunStatus, Status, StepDecided
 from flowstone.run.fold import fold
 from flowstone.run.record import RunRecord
@@ -34,6 +34,29 @@ def steps_to_reopen(state: State) -> tuple[str, ...]:
     stopped = (Status.FAILED, Status.HELD, Status.UPSTREAM_FAILED, Status.CANCELLED, Status.OPEN)
     found = tuple(step.id for step in state.order if step.status in stopped)
     return found[:1] if state.plan.policies.on_failure is OnFailure.HALT else found
+
+
+def unrouted(state: State) -> tuple[str, ...]:
+    """The routes of an active run whose selection is not on record: they decide again (akm facts 16).
+
+    CorruptJournal for one that selected what it does not declare.
+    """
+    again = []
+    for step in state.order:
+        route = step.plan.action
+        if not isinstance(route, Route) or step.status is not Status.SUCCEEDED:
+            continue
+        detail = step.detail.get("route") if isinstance(step.detail, dict) else None
+        selected = detail.get("selected") if isinstance(detail, dict) else None
+        if selected is None:
+            again.append(step.id)
+        elif selected not in (route.default, *(branch.step for branch in route.branches)):
+            raise CorruptJournal(
+                f'run {state.run_id}: step "{step.id}" is on record to have selected {selected!r}, '
+                "which is none of its declared targets",
+                hint="The journal is damaged: restore it from a backup, or start a new run.",
+            )
+    return tuple(again)
 
 
 def abandoned(state: State, now: int) -> RunAbandoned:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+from unittest import mock
 
-from flowstone.drivers.transitions import abandoned, reopened, steps_to_reopen
-from flowstone.errors import IllegalTransition
-from flowstone.run.events import RunAbandoned, RunReopened, RunStatus
-from flowstone.testing.plans import dag, solo, spine
+import pytest
+from msgspec.structs import replace
+
+from flowstone.drivers.transitions import abandoned, reopened, steps_to_reopen, unrouted
+from flowstone.errors import CorruptJournal, IllegalTransition
+from flowstone.run.events import RunAbandoned, RunReopened, RunStatus, StepClosed
+from flowstone.testing.plans import dag, route, solo, spine
 from flowstone.testing.scripted_dispatcher import Script
-from tests.driving import BAD, driven
+from tests.driving import BAD, RUN, driven, ok
 
 
 def failed_spine():
@@ -44,6 +47,47 @@ def test_a_failed_run_cannot_be_abandoned_again():
     with pytest.raises(IllegalTransition, match="already failed") as caught:
         abandoned(failed_spine(), 5)
     assert caught.value.code == "RUN_NOT_ACTIVE"
+
+
+def routed():
+    plan = spine(solo("a"), route("r", "steps.a.output", {"x": "b"}, "c"), solo("b"), solo("c"))
+    return driven(plan, Script().on("a", ok("x")), max_steps=2)
+
+
+def test_a_route_without_its_selection_decides_again():
+    state = routed().state
+    assert unrouted(state) == ()
+    state.steps["r"].detail = {"route": {"value": "x"}}
+    assert unrouted(state) == ("r",)
+
+
+def test_a_selection_that_no_route_declares_is_a_damaged_journal():
+    bench = routed()
+    state = bench.state
+    state.steps["r"].detail = {"route": {"selected": "a"}}
+    with pytest.raises(CorruptJournal, match="none of its declared targets"):
+        unrouted(state)
+
+
+def test_a_drive_takes_up_no_run_with_such_a_selection():
+    bench = routed()
+    store = bench.store
+    events = list(store.read(RUN))
+    damaged = [
+        replace(entry.event, detail={"route": {"selected": "zzz"}})
+        for entry in events
+        if isinstance(entry.event, StepClosed) and entry.event.step == "r"
+    ]
+    assert damaged
+    with mock.patch.object(type(store), "read", lambda self, run_id, after=0: _with(events, damaged[0])):
+        with pytest.raises(CorruptJournal, match="zzz"):
+            bench.drive()
+
+
+def _with(events, damaged):
+    for entry in events:
+        same = isinstance(entry.event, StepClosed) and entry.event.step == damaged.step
+        yield replace(entry, event=damaged) if same else entry
 
 
 def test_an_abandoned_run_can_be_taken_up_again():
