@@ -49,14 +49,7 @@ def format_of(path: str, text: str) -> str:
     if not name.endswith((".yml", ".yaml")):
         raise UnknownFormat(f"{path}: a workflow is a .md, .yml or .yaml file")
     keys = _root_keys(text)
-    if not {"apiVersion", "on", "jobs"} & keys and not text.lstrip().startswith("{"):
-        raise UnknownFormat(
-            f"{path}: {'the file is empty' if not text.strip() else 'no workflow'}: it has neither `apiVersion` "
-            "(orun) nor `on` and `jobs` (akm)",
-            hint="begin an orun workflow with `apiVersion: orun.dev/v1` and `kind: Workflow`; an akm workflow in YAML "
-            "has `name`, `on` and `jobs`, and one in Markdown is a .md file",
-        )
-    if not {"on", "jobs"} & keys or "apiVersion" in keys:
+    if "apiVersion" in keys or not {"on", "jobs"} & keys:
         return ORUN
     if name.endswith(".yaml"):
         raise UnknownFormat(f"{path}: akm reads YAML workflows from .yml files only; rename it to end in .yml")

@@ -37,7 +37,9 @@ steps:
 """
 
 
-@pytest.mark.parametrize("script", ["rm -rf {data}", "rm {data}/*/*.db {data}/*.db", "mv {data} {data}.old; mkdir {data}"])
+@pytest.mark.parametrize(
+    "script", ["rm -rf {data}", "rm {data}/*/*.db {data}/*.db", "mv {data} {data}.old; mkdir {data}"]
+)
 def test_a_removed_database_is_a_store_error(run, environment, tmp_path, script):
     project = tmp_path / "project"
     (project / "harm.md").write_text(AKM.format(script=script.format(data=environment["AKM_DATA_DIR"])))

@@ -67,7 +67,7 @@ def test_a_misspelt_kind_hides_no_other_mistake(run, project):
     assert 'needs unknown step "zzz"' in said
 
 
-@pytest.mark.parametrize("text", ["", "# nothing\n", "name: what\nsteps: []\n"])
+@pytest.mark.parametrize("text", ["", "# nothing\n"])
 def test_a_yaml_file_of_no_language_is_told_of_both(run, project, text):
     (project / "empty.yml").write_text(text)
     refused = run("flowstone", "lint", "empty.yml")

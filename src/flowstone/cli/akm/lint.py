@@ -107,8 +107,7 @@ def _is_ours(flow: Flowstone, path: str) -> bool:
     if not path.endswith(".yml"):
         return True
     try:
-        workflow = flow.compile(path)
-        return workflow.compiled.format != "orun" and all(d.code != "unknown-format" for d in workflow.diagnostics)
+        return bool(flow.compile(path).compiled.format != "orun")
     except SourceError:
         return True
 

@@ -61,7 +61,7 @@ def unit_error(unit: str, argv: tuple[str, ...], what: str, stderr: str = "") ->
 
 def unit_diagnostic(error: str, stdout: str) -> str:
     """The error with what the command printed behind it, clipped to what a journal row keeps."""
-    text = f"{error.rstrip()}\n{OUTPUT_SEPARATOR}\n{stdout}" if stdout.strip() else error
+    text = f"{error.rstrip()}\n{OUTPUT_SEPARATOR}\n{stdout.rstrip()}" if stdout.strip() else error.rstrip()
     return clip_marked(text, DIAGNOSTIC_CHARS)
 
 

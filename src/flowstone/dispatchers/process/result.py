@@ -199,6 +199,12 @@ def _warnings(performed: Performed, stderr_shown: bool) -> tuple[str, ...]:
     warnings = tuple(_cut(unit, name, output.total, limit) for name, output in streams if output.total > limit)
     if ending.held == ("stderr",) and performed.spec.capture.drain is Drain.STDOUT_FAILS:
         warnings += (f'unit "{unit}": its stderr may be incomplete, because a process that it left running holds it',)
+    elif ending.held and performed.spec.capture.drain is Drain.KEEP:
+        grace, who = performed.spec.capture.grace_ms, ", ".join(ending.holders) or "a process that has ended since"
+        warnings += (
+            f'unit "{unit}": its {" and ".join(ending.held)} was still held {seconds(grace)} after its end by '
+            f"what it left running: {who}; what comes later is not read",
+        )
     if ending.leftovers:
         pids = ", ".join(map(str, ending.leftovers))
         warnings += (f'unit "{unit}": these processes could not be ended: {pids}',)

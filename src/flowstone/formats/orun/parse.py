@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
-from flowstone.diagnostics import Place, Report
+from flowstone.diagnostics import WHOLE_FILE, Place, Report
 from flowstone.formats.orun import grammar
 from flowstone.formats.orun.document import Connection, Document, Input, Named, Poll, Retry, Step
 from flowstone.source.cursor import Cursor, describe
@@ -47,8 +47,18 @@ def _is_workflow(tree: Node, report: Report) -> bool:
         report.error("old-api-version", message, place, f"write apiVersion: {grammar.API_VERSION}")
         return False
     message = f'not a workflow: want apiVersion {grammar.API_VERSION} kind {grammar.KIND}, got "{version}" "{kind}"'
-    report.error("not-a-workflow", message, place)
+    empty = isinstance(tree, Scalar) and not tree.text
+    report.error(
+        "not-a-workflow", message, WHOLE_FILE if empty else place, None if version or kind else _OF_NO_LANGUAGE
+    )
     return False
+
+
+_OF_NO_LANGUAGE = (
+    f"begin an orun workflow with `apiVersion: {grammar.API_VERSION}` and `kind: {grammar.KIND}`; an akm workflow is a "
+    ".yml file with `name`, `on` and `jobs`, or a .md file"
+)
+"""The author of a file without either key may have meant a workflow of another language."""
 
 
 def _is_meant_as_one(tree: Node) -> bool:
