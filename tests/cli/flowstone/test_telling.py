@@ -29,6 +29,26 @@ steps:
   - name: big
     run: [sh, -c, "head -c 5000000 /dev/zero | tr '\\\\0' '\\\\n'; head -c 5000000 /dev/zero >&2"]
 """
+SMALL = """\
+apiVersion: orun.dev/v1
+kind: Workflow
+metadata: { name: small }
+steps: [{ name: a, run: ["true"] }]
+"""
+ENV = """\
+---
+type: workflow
+steps:
+  - id: a
+    unit: { exec: { command: ["true"] }, env: [env/nope] }
+---
+
+# Env
+
+## a
+
+Use what is not there.
+"""
 VOTE = """\
 ---
 type: workflow
@@ -52,7 +72,14 @@ Choose.
 @pytest.fixture
 def project(tmp_path, environment):
     folder = tmp_path / "project"
-    for name, text in (("big.md", BIG), ("big.yaml", BIG_ORUN), ("flow.md", MAP), ("vote.md", VOTE)):
+    for name, text in (
+        ("big.md", BIG),
+        ("big.yaml", BIG_ORUN),
+        ("flow.md", MAP),
+        ("vote.md", VOTE),
+        ("small.yaml", SMALL),
+        ("env.md", ENV),
+    ):
         (folder / name).write_text(text)
     return folder
 
@@ -127,3 +154,19 @@ def test_an_index_beyond_the_units_names_the_range(run, project):
 def test_a_vote_that_is_decided_is_noted_in_the_summary(run, project):
     envelope = json.loads(run("akm", "workflow", "run", "./vote.md").stdout)
     assert envelope["executed"][0]["summary"].endswith('Vote: "a" won with 2 of 3 vote(s).')
+
+
+@pytest.mark.parametrize("verb", ["status", "resume", "abandon", "run"])
+def test_akm_names_the_command_that_knows_a_run_of_orun(run, project, verb):
+    run("orun", "workflow", "run", "small.yaml")
+    known = status(run)["run"]
+    for name in (known, known[:-4]):
+        refused = run("akm", "workflow", verb, name)
+        assert refused.returncode == 1
+        assert f"flowstone status {known}" in json.loads(refused.stderr)["hint"]
+
+
+def test_a_missing_env_asset_is_told_with_the_folder_that_was_looked_in(run, project, environment):
+    ran = run("flowstone", "run", "env.md")
+    assert ran.returncode == 1
+    assert f"Env not found: env/nope (Looked for it in {environment['AKM_BUNDLE_DIR']}/env" in ran.stdout

@@ -84,7 +84,8 @@ class Environments:
         try:
             values = self._env_values(binding.ref)
         except FlowstoneError as error:
-            raise CannotStart(Reason.DISPATCH_ERROR, error.message) from error
+            text = f"{error.message} ({error.hint})" if error.hint else error.message
+            raise CannotStart(Reason.DISPATCH_ERROR, text) from error
         fresh = sorted(set(values) - set(binding.keys))
         gone = sorted(set(binding.keys) - set(values)) if not binding.secret_names else []
         if binding.keys and (fresh or gone):
