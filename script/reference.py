@@ -333,6 +333,7 @@ EXITS = {
     "FAILED": "a run failed or did not come to its end, a lint found errors, or something was not found",
     "USAGE": "wrong flags or values, a source with mistakes, a verb that the run's state does not allow",
     "INTERNAL": "an unexpected error, or a store that cannot be used",
+    "OUTPUT": "stdout takes nothing (a full disk); the verb did all else, and a run is kept",
     "BUSY": "another process drives the run or holds the database; try again later",
     "CONFIG": "the configuration is wrong or lacks something",
     "HANGUP": "ended by SIGHUP",

@@ -131,7 +131,9 @@ class OrunLines:
 def summary(state: State, word: Word, terminal: Terminal) -> list[str]:
     """The account at the end of a run: a line for each step, then the run and what it gave."""
     width = max((len(step.id) for step in state.order), default=0)
-    lines = [text for step in state.order for text in _step_lines(step_line(step, word), terminal, width)]
+    steps = [step_line(step, word) for step in state.order]
+    longest = max((len(line.word) for line in steps), default=0)
+    lines = [text for line in steps for text in _step_lines(line, terminal, width, longest)]
     status = terminal.paint(word(state.status.value), BOLD)
     lines.append(f"run {one_line(state.run_id)}: {status} in {elapsed_text(run_took_ms(state))}")
     if isinstance(state.outputs, dict):
@@ -150,9 +152,9 @@ def call_soon(seconds: float, call: Callable[[], None]) -> object:
         return None
 
 
-def _step_lines(line: StepLine, terminal: Terminal, width: int) -> list[str]:
+def _step_lines(line: StepLine, terminal: Terminal, width: int, longest: int) -> list[str]:
     took = "" if line.took_ms is None else elapsed_text(line.took_ms)
-    word = terminal.paint(f"{line.word:<10}", COLOURS.get(line.status, DIM))
+    word = terminal.paint(f"{line.word:<{longest}}", COLOURS.get(line.status, DIM))
     first = f"  {one_line(line.step):<{width}}  {word}  {took:>6}  {line.units}".rstrip()
     return [first] + ([f"      {terminal.paint('✕', RED)} {one_line(line.error)}"] if line.error else [])
 
