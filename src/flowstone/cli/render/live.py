@@ -89,6 +89,12 @@ class LiveView:
 
     def _draw(self) -> None:
         self._due = None
+        try:
+            self._redraw()
+        except OSError:  # the terminal is gone; the run is not
+            self._closed = True
+
+    def _redraw(self) -> None:
         if self._closed:
             return
         if self._above:
