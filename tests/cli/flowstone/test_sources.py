@@ -28,6 +28,7 @@ def test_lint_of_right_and_wrong_files(run, project):
 UNREADABLE = {
     "missing.md": (None, "no such file"),
     "folder.md": ("folder", "is a directory"),
+    "folder": ("folder", "is a directory"),
     "latin.md": ("---\n# \xe9\n".encode("latin-1"), "not UTF-8"),
     "marked.md": ("---\n".encode("utf-16"), "the file is UTF-16, not UTF-8"),
     "wide.yaml": ("apiVersion: orun.dev/v1\n".encode("utf-16-le"), "the file is UTF-16 (little-endian), not UTF-8"),

@@ -10,7 +10,7 @@ import click
 from flowstone.cli import exit_codes
 from flowstone.cli.errors import Exit
 from flowstone.cli.render.terminal import say, say_document, terminal_of
-from flowstone.diagnostics import WHOLE_FILE, Diagnostic, Severity, errors_of
+from flowstone.diagnostics import Diagnostic, Severity, errors_of
 from flowstone.errors import SourceError, UsageError
 from flowstone.values import pretty_json
 
@@ -52,9 +52,9 @@ def _check(flow: Flowstone, target: str) -> Found:
     try:
         workflow = flow.compile(target)
     except (SourceError, UsageError) as error:
-        code, shown = error.code.lower().replace("_", "-"), target or '""'
-        message = error.message.removeprefix(f"{target}: ")
-        return shown, "", (Diagnostic(code, message, WHOLE_FILE, error.hint),), exit_codes.exit_code(error)
+        from flowstone.api.texts import unreadable
+
+        return target or '""', "", (unreadable(target, error),), exit_codes.exit_code(error)
     code_of_errors = exit_codes.FAILED if errors_of(workflow.diagnostics) else exit_codes.OK
     return workflow.path, workflow.source.text, workflow.diagnostics, code_of_errors
 
