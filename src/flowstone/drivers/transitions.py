@@ -77,8 +77,9 @@ def decided(state: State, step_id: str, verdict: StepDecided) -> tuple[Event, ..
         known = ", ".join(state.steps)
         raise InputError(f'The run has no step "{step_id}".', hint=f"Its steps are: {known}.")
     if not step.spent and step.status is not Status.HELD:
+        word = "running" if step.status is Status.OPEN else step.status
         raise IllegalTransition(
-            f'Step "{step_id}" waits for no decision: it is {step.status}.',
+            f'Step "{step_id}" waits for no decision: it is {word}.',
             code="STEP_NOT_DECIDABLE",
             hint="A step can be decided when its gate rejected it for good, or its judge gave no verdict.",
         )

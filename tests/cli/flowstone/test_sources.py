@@ -46,6 +46,7 @@ def test_a_file_that_cannot_be_read_is_a_usage_error_without_a_place(run, projec
         (project / name).write_bytes(content)
     for verb in ("lint", "run", "plan", "view", "show"):
         ended = run("flowstone", verb, name)
+        assert str(project) not in ended.stdout + ended.stderr
         assert ended.returncode == 2, verb
         said = ended.stdout + ended.stderr
         assert says in said
@@ -58,6 +59,21 @@ def test_a_file_that_cannot_be_read_is_a_usage_error_without_a_place(run, projec
     assert (found["diagnostics"][0]["line"], found["diagnostics"][0]["column"]) == (None, None)
     (result,) = json.loads(run("flowstone", "lint", name, "--format", "sarif").stdout)["runs"][0]["results"]
     assert "region" not in result["locations"][0]["physicalLocation"]
+
+
+@pytest.mark.parametrize(
+    "head", ["apiVersion: orun.dev/v11\nkind: Workflow", "kind: Workflow", "apiVersion: orun.dev/v1"]
+)
+def test_a_wrong_or_forgotten_head_hides_no_other_mistake(run, project, head):
+    (project / "broken.yaml").write_text(BROKEN.replace("apiVersion: orun.dev/v1\nkind: Workflow", head))
+    said = run("flowstone", "lint", "broken.yaml").stdout
+    assert "not a workflow" in said
+    assert "rum" in said
+
+
+def test_another_language_with_the_same_kind_gets_no_mistakes_of_ours(run, project):
+    (project / "argo.yaml").write_text("apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nspec: {}\n")
+    assert run("flowstone", "lint", "argo.yaml").stdout.count("error:") == 1
 
 
 def test_a_misspelt_kind_hides_no_other_mistake(run, project):

@@ -65,11 +65,14 @@ def _is_meant_as_one(tree: Node) -> bool:
     """A misspelt or forgotten `apiVersion` or `kind` hides no further mistakes; another language has none of ours."""
     from difflib import SequenceMatcher
 
+    def close(found: str, meant: str) -> bool:
+        return SequenceMatcher(None, found.lower(), meant.lower()).ratio() > 0.7
+
     version, kind = _shown(tree, "apiVersion"), _shown(tree, "kind")
-    ours = version == grammar.API_VERSION or (not version and kind == grammar.KIND)
-    close = SequenceMatcher(None, kind.lower(), grammar.KIND.lower()).ratio() > 0.7
     steps = isinstance(tree, Mapping) and tree.entry("steps") is not None
-    return ours and (close or (not kind and steps))
+    if not version or not kind:
+        return steps and (version == grammar.API_VERSION or kind == grammar.KIND)
+    return version != grammar.OLD_API_VERSION and close(version, grammar.API_VERSION) and close(kind, grammar.KIND)
 
 
 def _shown(tree: Node, key: str) -> str:
