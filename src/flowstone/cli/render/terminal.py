@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sys
-import unicodedata
 from collections.abc import Callable
 from typing import NamedTuple, TextIO
 
@@ -88,6 +87,8 @@ def fitted(text: str, stream: TextIO) -> str:
 
 def clipped(line: str, width: int) -> str:
     """A line that takes one row of a terminal; an ellipsis stands for what has no room."""
+    import unicodedata
+
     cells = [2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in line]
     if sum(cells) <= width:
         return line
@@ -185,6 +186,8 @@ ASCII_MARKS = str.maketrans(
 
 def _harmless(char: str) -> bool:
     """Printable, a line feed, a tab, or a blank of another script."""
+    import unicodedata
+
     return char.isprintable() or char in "\n\t" or unicodedata.category(char) in ("Zs", "Co", "Cn")
 
 
