@@ -323,6 +323,7 @@ class RunWorkshop:
             lambda ref: self.wiring.catalog.env_values(ref),  # noqa: PLW0108  (the catalog is made when a unit needs it)
             observer.line if self._lines else None,
             lease.fd,
+            observer.warned,
         )
 
     def _sleeps(self, lease: Lease, observer: Observer) -> Dispatcher:

@@ -19,6 +19,7 @@ OK = 0
 FAILED = 1
 USAGE = 2
 INTERNAL = 70
+OUTPUT = 74
 BUSY = 75
 CONFIG = 78
 HANGUP = 129
@@ -31,6 +32,7 @@ BY_CODE = {
     "STATE_DB_CONTENDED": BUSY,
     "MAINTENANCE_BARRIER_BUSY": BUSY,
     "INVALID_CONFIG_FILE": CONFIG,
+    "OUTPUT_FAILED": OUTPUT,
 }
 """Codes that decide whatever the type of their error is."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from flowstone.cli import exit_codes
 from flowstone.errors import InputError, UsageError
@@ -25,6 +25,7 @@ _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
 def given_of(sets: Iterable[str], connections: Iterable[str] = ()) -> Given:
     """The texts of `--set name=value` and `--connection name.field=value`; InputError for another form."""
     from flowstone.api import Given
+    from flowstone.ports.dialect import Via
 
     texts = []
     for word in sets:
@@ -32,7 +33,7 @@ def given_of(sets: Iterable[str], connections: Iterable[str] = ()) -> Given:
         if not equals or not name.strip():
             raise InputError(f'invalid --set "{word}": expected key=value')
         texts.append((name.strip(), value))
-    return Given(texts=tuple(texts), connections=_grants(connections))
+    return Given(texts=tuple(texts), connections=_grants(connections), via=Via.SET)
 
 
 def chosen_run(flow: Flowstone, run: str | None, last: bool) -> str:
@@ -74,8 +75,3 @@ def now_ms() -> int:
     import time
 
     return time.time_ns() // 1_000_000
-
-
-def word_of(flow: Flowstone, dialect: str) -> Any:
-    """A language's own words for statuses."""
-    return flow.dialect(dialect).word

@@ -13,7 +13,7 @@ import msgspec
 
 from flowstone.drivers.journal import Journal, replay
 from flowstone.drivers.local import DriveEnd, Halt, LocalDriver
-from flowstone.drivers.transitions import Again, refuse_child, reopened, rerun, steps_to_reopen
+from flowstone.drivers.transitions import Again, refuse_child, reopened, rerun, steps_to_reopen, unrouted
 from flowstone.errors import IllegalTransition
 from flowstone.plan.model import Plan
 from flowstone.plan.units import AnySpec
@@ -131,12 +131,13 @@ def _run_width(state: State, options: DriveOptions) -> int | None:
 def _first_events(state: State, now: int, options: DriveOptions) -> list[Event] | None:
     """What to record before anything else; None when there is nothing to drive."""
     driver = DriverStarted(now, f"pid {os.getpid()}")
+    again = unrouted(state)
     if options.again is not None:
         return [*rerun(state, options.again, now), driver]
     if options.reopen:
         event = reopened(state, now)
         if event is not None:
-            return [event, driver]
+            return [RunReopened(now, tuple(dict.fromkeys((*event.steps, *again)))), driver]
     if state.status is RunStatus.SUCCEEDED:
         return None
     if state.status is not RunStatus.ACTIVE:
@@ -145,7 +146,7 @@ def _first_events(state: State, now: int, options: DriveOptions) -> list[Event] 
             code="RUN_NOT_ACTIVE",
             hint="Resume it first: resume reopens the step that stopped it.",
         )
-    return [driver]
+    return [RunReopened(now, again), driver] if again else [driver]
 
 
 class _Drive:

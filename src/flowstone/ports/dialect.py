@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import Any, Protocol
 
 import msgspec
@@ -11,15 +12,25 @@ from flowstone.plan.model import Plan
 from flowstone.ports.projection import Projection
 
 
+class Via(StrEnum):
+    """How texts were given, so that a complaint spells them as they were typed."""
+
+    FLAG = "flag"
+    """`--name value`"""
+    SET = "set"
+    """`--set name=value`"""
+
+
 class Given(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a person gave for a start: texts of flags (a bare flag has None), or ready values.
 
-    `connections` holds the fields granted, by connection name.
+    `via` tells how the texts were spelt; `connections` holds the fields granted, by connection name.
     """
 
     texts: tuple[tuple[str, str | None], ...] = ()
     values: Mapping[str, Any] = {}
     connections: Mapping[str, Mapping[str, str]] = {}
+    via: Via = Via.FLAG
 
 
 class Resolved(msgspec.Struct, frozen=True):

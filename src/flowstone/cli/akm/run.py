@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from flowstone.cli import exit_codes
-from flowstone.cli.akm.runs import DIALECT, RUN_ID, SOURCE_CHANGED, run_id_of, unknown, word_of
+from flowstone.cli.akm.runs import DIALECT, RUN_ID, SOURCE_CHANGED, refuse_foreign, run_id_of, unknown, word_of
 from flowstone.cli.common import output_options
 from flowstone.cli.options import DeclaredFlag, FileFlags, GivenFlag
 from flowstone.cli.render.formats import Output, emit
@@ -127,6 +127,7 @@ def _started(flow: Flowstone, target: str, given: Given, new: bool) -> Started:
     from flowstone.api import Started
 
     if not RUN_ID.fullmatch(target):
+        refuse_foreign(flow, target)
         return flow.start(target, given, new=new)
     run_id = run_id_of(flow, target)
     if given.texts:

@@ -6,6 +6,7 @@ side never mix. Both classes implement `ports.observer.Observer`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
@@ -35,6 +36,9 @@ LAG_S = 0.05
 
 LINE_CHARS = 2_000
 """Characters of a printed line that plain progress shows."""
+
+_UNIT = re.compile(r'^unit "([^":]+):solo"')
+"""A unit as warnings name it; orun's files know steps only."""
 
 COLOURS = {"succeeded": GREEN, "failed": RED, "held": YELLOW, "upstream_failed": YELLOW}
 
@@ -96,7 +100,7 @@ class PlainLines:
         self._writer.add(f"{short_unit(unit)} │ {clip(text, LINE_CHARS)}")
 
     def warned(self, text: str) -> None:
-        self._writer.put([f"warning: {text}"])
+        self._writer.put([f"warning: {short_unit(text)}"])
 
     def close(self) -> None:
         self._writer.flush()
@@ -119,7 +123,7 @@ class OrunLines:
         self._writer.add(f"    {step} │ {text}")
 
     def warned(self, text: str) -> None:
-        self._writer.put([f"  ! {text}"])
+        self._writer.put(["  ! " + _UNIT.sub(r"step \1", text)])
 
     def close(self) -> None:
         self._writer.flush()
@@ -128,7 +132,9 @@ class OrunLines:
 def summary(state: State, word: Word, terminal: Terminal) -> list[str]:
     """The account at the end of a run: a line for each step, then the run and what it gave."""
     width = max((len(step.id) for step in state.order), default=0)
-    lines = [text for step in state.order for text in _step_lines(step_line(step, word), terminal, width)]
+    steps = [step_line(step, word) for step in state.order]
+    longest = max((len(line.word) for line in steps), default=0)
+    lines = [text for line in steps for text in _step_lines(line, terminal, width, longest)]
     status = terminal.paint(word(state.status.value), BOLD)
     used = usage_text(usage_object(run_usage(state)).get("usage"))
     took = elapsed_text(run_took_ms(state))
@@ -149,9 +155,9 @@ def call_soon(seconds: float, call: Callable[[], None]) -> object:
         return None
 
 
-def _step_lines(line: StepLine, terminal: Terminal, width: int) -> list[str]:
+def _step_lines(line: StepLine, terminal: Terminal, width: int, longest: int) -> list[str]:
     took = "" if line.took_ms is None else elapsed_text(line.took_ms)
-    word = terminal.paint(f"{line.word:<10}", COLOURS.get(line.status, DIM))
+    word = terminal.paint(f"{line.word:<{longest}}", COLOURS.get(line.status, DIM))
     first = f"  {one_line(line.step):<{width}}  {word}  {took:>6}  {line.units}".rstrip()
     return [first] + ([f"      {terminal.paint('✕', RED)} {one_line(line.error)}"] if line.error else [])
 

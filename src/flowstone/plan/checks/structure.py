@@ -104,6 +104,8 @@ def _step(step: Step) -> Iterator[str]:
     match step.repeat:
         case Retry(extra=extra, base_ms=base, cap_ms=cap) if extra < 0 or base < 0 or cap < 0:
             yield "a retry allowance and its delays are not negative"
+        case Retry(extra=extra) if extra > bounds.MORE_ATTEMPTS:
+            yield f"a retry allowance of {extra} is more than {bounds.MORE_ATTEMPTS}"
         case Poll(interval_ms=interval, timeout_ms=timeout) if interval <= 0 or timeout <= 0:
             yield "poll interval and timeout are positive"
         case _:

@@ -36,6 +36,7 @@ class Database:
             self._connection = self._open_to_read() if readonly else self._open_to_write()
         except sqlite3.Error as error:
             raise explain(error, path) from error
+        self._files: dict[str, tuple[int, int] | None] = {} if readonly else {path: _identity(path)}
         self.execute = self._connection.execute
         self.executemany = self._connection.executemany
 
@@ -56,8 +57,21 @@ class Database:
             raise StoreError(f"{self.path}: opened to read only")
 
     def committed(self) -> None:
-        """Count a commit; whoever makes many gets a log that need not grow with each."""
+        """Count a commit; whoever makes many gets a log that need not grow with each.
+
+        StoreError when the files were taken away meanwhile: SQLite goes on to write into them, but
+        nobody will find there what was committed.
+        """
+        if self._commits == 0:
+            self._files[f"{self.path}-wal"] = _identity(f"{self.path}-wal")
         self._commits += 1
+        for path, known in self._files.items():
+            if _identity(path) != known:
+                raise StoreError(
+                    f"{path}: was removed or replaced while it was in use, so what was just recorded is lost",
+                    hint="keep commands away from that folder, put the file back from a backup if you have one, "
+                    "and start a new run",
+                )
         if self._commits == _COMMITS_BEFORE_RESERVING:
             self._reserve_log()
 
@@ -196,10 +210,11 @@ class Transaction:
         if raised is None:
             try:
                 self._database.execute("COMMIT")
-                self._database.committed()
-                return
             except sqlite3.Error as error:
                 raised = error
+            else:
+                self._database.committed()
+                return
         self._roll_back()
         if isinstance(raised, (sqlite3.Error, UnicodeError, OverflowError)):
             raise explain(raised, self._database.path) from raised
@@ -242,6 +257,15 @@ _CAUSES = {
 def _code(error: Exception) -> int:
     """The primary result code; extended codes carry it in their low byte."""
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Which file stands at a path; None for none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _lengthen(path: str, size: int) -> None:
