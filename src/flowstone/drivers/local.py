@@ -15,15 +15,16 @@ from typing import Any, TypeAlias
 import msgspec
 
 from flowstone.drivers.journal import Journal
+from flowstone.plan.reads import rests_on
 from flowstone.plan.units import AnySpec
 from flowstone.ports.clock import Clock
 from flowstone.ports.dispatcher import Beginner, Dispatch, Dispatcher
 from flowstone.ports.observer import Observer
-from flowstone.run.events import AttemptEnded, Event, RunInterrupted
+from flowstone.run.events import AttemptEnded, Event, RunInterrupted, StepClosed
 from flowstone.run.fold import fold
 from flowstone.run.outcome import Outcome, Reason, failed
 from flowstone.run.state import State
-from flowstone.scheduler.commands import Facts
+from flowstone.scheduler.commands import Decision, Facts
 from flowstone.scheduler.decide import decide
 
 Done: TypeAlias = Callable[[Outcome | BaseException], None]
@@ -111,9 +112,8 @@ class LocalDriver:
             decision = decide(self._state, self._facts, self._clock.now_ms(), self._redact)
             events += decision.events
             self._start(decision.ahead)
-            self._commit(events)
+            self._commit(events, decision)
             events = []
-            self._start(decision.behind)
             if decision.refusal is not None:
                 return DriveEnd(Halt.REFUSED, problem=decision.refusal)
             if not self._state.active:
@@ -123,14 +123,18 @@ class LocalDriver:
                 return DriveEnd(Halt.REJECTED if spent else Halt.STEPS_SPENT)
             await self._wait(decision.wake_at)
 
-    def _commit(self, events: list[Event]) -> None:
-        if events:
-            self._journal.append(events, self._state)
-            self._observer.recorded(self._state, events)
-            alarms = self._state.alarms.given
-            for alarm in alarms[self._alarmed :]:
-                self._observer.warned(alarm.text)
-            self._alarmed = len(alarms)
+    def _commit(self, events: list[Event], decision: Decision | None = None) -> None:
+        """Record events, start what may follow from them as soon as it may, then tell whoever watches."""
+        if not events:
+            return
+        beside, behind = _by_patience(decision, self._state) if decision is not None else ([], [])
+        self._journal.append(events, self._state, partial(self._start, beside) if beside else None)
+        self._start(behind)
+        self._observer.recorded(self._state, events)
+        alarms = self._state.alarms.given
+        for alarm in alarms[self._alarmed :]:
+            self._observer.warned(alarm.text)
+        self._alarmed = len(alarms)
 
     def _start(self, dispatches: Sequence[Dispatch]) -> None:
         """Hand attempts out; all of them are on their way when this returns."""
@@ -234,6 +238,24 @@ class LocalDriver:
         while len(self._ended) < len(self._running):
             self._awake.clear()
             await self._awake.wait()
+
+
+def _by_patience(decision: Decision, state: State) -> tuple[list[Dispatch], list[Dispatch]]:
+    """The attempts that may start once the events outlive this process, and those that wait for the disk.
+
+    A judge, a repetition, and whatever rests on the result of a step that has only just ended uses
+    what the disk does not have yet. All else merely comes later.
+    """
+    fresh = {event.step for event in decision.events if isinstance(event, StepClosed)}
+    beside: list[Dispatch] = []
+    behind: list[Dispatch] = []
+    for dispatch in decision.behind:
+        step = state.steps[dispatch.step]
+        waits = dispatch.number > 0 or dispatch.index < 0 or step.loop > 1
+        if not waits and fresh:
+            waits = not fresh.isdisjoint(rests_on(step.plan))
+        (behind if waits else beside).append(dispatch)
+    return beside, behind
 
 
 def _was_aborted(result: Outcome | BaseException) -> bool:
