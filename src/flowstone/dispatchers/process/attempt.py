@@ -140,6 +140,7 @@ class Attempt:
         if self.out.ended and self.err.ended:
             self._finish()
         else:
+            self._watch()
             self._timer = self._loop.call_later(self._grace_s, self._grace_is_over)
 
     def ended(self, status: int | None, leftovers: tuple[int, ...]) -> None:
@@ -160,6 +161,8 @@ class Attempt:
 
     def _watch(self) -> None:
         """From here on the streams are read as they fill."""
+        if self._watched:
+            return
         self._watched = True
         for stream in (self.out, self.err):
             if stream.fd >= 0:
