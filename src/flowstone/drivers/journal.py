@@ -28,7 +28,7 @@ class Journal:
         self._run_id = run_id
         self._seq = seq
 
-    def append(self, events: Sequence[Event], state: State, meanwhile: Callable[[], None] | None = None) -> None:
+    def append(self, events: Sequence[Event], state: State, meanwhile: Callable[[], object] | None = None) -> None:
         """Make events durable that are already folded into `state`; for `meanwhile` see `Store.append`."""
         stored = [self._outside(event) for event in events]
         self._seq = self._store.append(self._run_id, self._seq, stored, state.summary(), meanwhile)

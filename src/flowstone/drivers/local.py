@@ -111,7 +111,9 @@ class LocalDriver:
             self._facts.jitter = self._clock.jitter()
             decision = decide(self._state, self._facts, self._clock.now_ms(), self._redact)
             events += decision.events
-            self._start(decision.ahead)
+            if self._start(decision.ahead):
+                # Their tasks send what they have to send, and the disk writes meanwhile.
+                await asyncio.sleep(0)
             self._commit(events, decision)
             events = []
             if decision.refusal is not None:
@@ -136,9 +138,10 @@ class LocalDriver:
             self._observer.warned(alarm.text)
         self._alarmed = len(alarms)
 
-    def _start(self, dispatches: Sequence[Dispatch]) -> None:
-        """Hand attempts out; all of them are on their way when this returns."""
+    def _start(self, dispatches: Sequence[Dispatch]) -> bool:
+        """Hand attempts out. Whether any is a task, which is only on its way when the loop comes round."""
         beginners: dict[int, Beginner] = {}
+        tasks = False
         for dispatch in dispatches:
             kind = type(dispatch.spec)
             if kind not in self._dispatchers:
@@ -152,9 +155,11 @@ class LocalDriver:
                 cancel: Callable[[], object] = beginner.begin(dispatch, done)
             else:
                 cancel = _begin_task(dispatcher, dispatch, done)
+                tasks = True
             self._running[self._begun] = (dispatch, cancel)
         for beginner in beginners.values():
             beginner.push()
+        return tasks
 
     def _on_end(self, key: int, result: Outcome | BaseException) -> None:
         self._ended.append((key, result))

@@ -56,7 +56,7 @@ class Store(Protocol):
         expected: int,
         events: Sequence[Event],
         summary: RunSummary,
-        meanwhile: Callable[[], None] | None = None,
+        meanwhile: Callable[[], object] | None = None,
     ) -> int:
         """Add events behind sequence number `expected`; returns the new last number.
 

@@ -46,7 +46,7 @@ class MemoryStore:
         expected: int,
         events: Sequence[Event],
         summary: RunSummary,
-        meanwhile: Callable[[], None] | None = None,
+        meanwhile: Callable[[], object] | None = None,
     ) -> int:
         run = self._run(run_id)
         if len(run.bodies) != expected:

@@ -46,7 +46,7 @@ class CrashingStore:
         expected: int,
         events: Sequence[Event],
         summary: RunSummary,
-        meanwhile: Callable[[], None] | None = None,
+        meanwhile: Callable[[], object] | None = None,
     ) -> int:
         store = self._living()
         self.appends += 1

@@ -49,7 +49,7 @@ class Database:
         except (sqlite3.Error, UnicodeError) as error:
             raise explain(error, self.path) from error
 
-    def transaction(self, meanwhile: Callable[[], None] | None = None) -> Transaction:
+    def transaction(self, meanwhile: Callable[[], object] | None = None) -> Transaction:
         """A context that commits as a whole, durably, or leaves no trace.
 
         `meanwhile` is called between the commit and its sync, or behind both where they are one.
@@ -206,7 +206,7 @@ class Transaction:
 
     __slots__ = ("_database", "_meanwhile")
 
-    def __init__(self, database: Database, meanwhile: Callable[[], None] | None = None) -> None:
+    def __init__(self, database: Database, meanwhile: Callable[[], object] | None = None) -> None:
         self._database = database
         self._meanwhile = meanwhile
 

@@ -79,7 +79,7 @@ class SqliteStore:
         expected: int,
         events: Sequence[Event],
         summary: RunSummary,
-        meanwhile: Callable[[], None] | None = None,
+        meanwhile: Callable[[], object] | None = None,
     ) -> int:
         body = codec.encode_summary(summary)
         with self._database.transaction(meanwhile):
