@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from flowstone.expr.cel_ast import read_ast
+from flowstone.expr.cel_chunks import in_chunks
 from flowstone.expr.cel_errors import CelProblem, compile_problems, evaluation_error
 from flowstone.expr.cel_reads import Read, reads_of
 from flowstone.expr.cel_size import check_size, multiplies, size_of
@@ -75,11 +76,15 @@ def compile_cel(source: str, environment: CelEnvironment) -> CompiledCel | CelRe
     if "\0" in source or not _encodable(source):
         return CelRefused((CelProblem("the expression holds a NUL or half of a character"),))
     text, aliases = _without_dashes(source)
+    library = _library_environment(environment.variables)
     try:
-        program = _library_environment(environment.variables).compile(text)
+        program = library.compile(text)
     except RuntimeError as error:
         return CelRefused(_explained(compile_problems(str(error), text), source))
-    tree = read_ast(program.serialize())
+    serialized = program.serialize()
+    tree = read_ast(serialized)
+    if b"@result" in serialized and (rewritten := in_chunks(serialized)) is not None:
+        program = library.deserialize(rewritten)
     names = dict(aliases)
     reads = tuple(
         msgspec.structs.replace(read, name=names.get(read.name or "", read.name))

@@ -116,23 +116,24 @@ def _message(data: _Field) -> _Fields:
     fields: _Fields = {}
     at = 0
     while at < len(data):
-        key, at = _varint(data, at)
+        key, at = read_varint(data, at)
         value: _Field
         match key & 7:
             case 0:
-                value, at = _varint(data, at)
+                value, at = read_varint(data, at)
             case 1:
                 value, at = data[at : at + 8], at + 8
             case 5:
                 value, at = data[at : at + 4], at + 4
             case _:
-                size, at = _varint(data, at)
+                size, at = read_varint(data, at)
                 value, at = data[at : at + size], at + size
         fields.setdefault(key >> 3, []).append(value)
     return fields
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def read_varint(data: bytes, at: int) -> tuple[int, int]:
+    """A number of variable length at a place, and the place behind it."""
     value = shift = 0
     while True:
         byte = data[at]
