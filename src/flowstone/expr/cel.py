@@ -35,7 +35,16 @@ class CelEnvironment(msgspec.Struct, frozen=True):
 EVERYWHERE = CelEnvironment(("inputs", "connections", "steps"))
 STEP_OUTPUTS = CelEnvironment((*EVERYWHERE.variables, "output", "exitCode", "stdout", "stderr"))
 POLL_UNTIL = CelEnvironment((*STEP_OUTPUTS.variables, "attempt"))
-"""Also what a checked expression is evaluated in, wherever it stands."""
+
+
+@lru_cache(maxsize=64)
+def environment_of(names: tuple[str, ...]) -> CelEnvironment:
+    """The smallest environment that has these variables.
+
+    Of a checked expression's variables mostly the one in which it was checked: then a process that
+    checked it has it compiled.
+    """
+    return next((e for e in (EVERYWHERE, STEP_OUTPUTS) if set(names) <= set(e.variables)), POLL_UNTIL)
 
 
 class CompiledCel(msgspec.Struct, frozen=True):
