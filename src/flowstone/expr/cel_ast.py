@@ -122,9 +122,10 @@ def _message(data: _Field) -> _Fields:
         if kind in _FIXED:
             value, at = data[at : at + _FIXED[kind]], at + _FIXED[kind]
         else:
-            value, at = (data[at], at + 1) if data[at] < _LONG else read_varint(data, at)
+            number, at = (data[at], at + 1) if data[at] < _LONG else read_varint(data, at)
+            value = number
             if kind:
-                value, at = data[at : at + value], at + value
+                value, at = data[at : at + number], at + number
         if key >> 3 in fields:
             fields[key >> 3].append(value)
         else:
