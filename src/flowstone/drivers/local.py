@@ -20,7 +20,7 @@ from flowstone.plan.units import AnySpec
 from flowstone.ports.clock import Clock
 from flowstone.ports.dispatcher import Beginner, Dispatch, Dispatcher
 from flowstone.ports.observer import Observer
-from flowstone.run.events import AttemptEnded, Event, RunInterrupted, StepClosed
+from flowstone.run.events import AttemptEnded, AttemptStarted, Event, RunInterrupted, StepClosed
 from flowstone.run.fold import fold
 from flowstone.run.outcome import Outcome, Reason, failed
 from flowstone.run.state import State
@@ -28,6 +28,10 @@ from flowstone.scheduler.commands import Decision, Facts
 from flowstone.scheduler.decide import decide
 
 Done: TypeAlias = Callable[[Outcome | BaseException], None]
+
+
+BATCH = 128
+"""Events that may wait for others to share their commit with."""
 
 
 class Halt(StrEnum):
@@ -114,6 +118,8 @@ class LocalDriver:
             if self._start(decision.ahead):
                 # Their tasks send what they have to send, and the disk writes meanwhile.
                 await asyncio.sleep(0)
+                if self._ended and len(events) < BATCH and _only_goes_on(decision):
+                    continue
             self._commit(events, decision)
             events = []
             if decision.refusal is not None:
@@ -261,6 +267,12 @@ def _by_patience(decision: Decision, state: State) -> tuple[list[Dispatch], list
             waits = not fresh.isdisjoint(rests_on(step.plan))
         (behind if waits else beside).append(dispatch)
     return beside, behind
+
+
+def _only_goes_on(decision: Decision) -> bool:
+    """Whether nothing but units of open steps came and went: no later attempt can rest on such a decision."""
+    settled = decision.behind or decision.refusal is not None
+    return not settled and all(isinstance(event, (AttemptStarted, AttemptEnded)) for event in decision.events)
 
 
 def _was_aborted(result: Outcome | BaseException) -> bool:
