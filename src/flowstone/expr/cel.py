@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 
 from flowstone.expr.cel_ast import read_ast
-from flowstone.expr.cel_chunks import in_chunks
 from flowstone.expr.cel_errors import CelProblem, compile_problems, evaluation_error
 from flowstone.expr.cel_reads import Read, reads_of
 from flowstone.expr.cel_size import check_size, multiplies, size_of
@@ -92,8 +91,11 @@ def compile_cel(source: str, environment: CelEnvironment) -> CompiledCel | CelRe
         return CelRefused(_explained(compile_problems(str(error), text), source))
     serialized = program.serialize()
     tree = read_ast(serialized)
-    if b"@result" in serialized and (rewritten := in_chunks(serialized)) is not None:
-        program = library.deserialize(rewritten)
+    if b"@result" in serialized:
+        from flowstone.expr.cel_chunks import in_chunks
+
+        rewritten = in_chunks(serialized)
+        program = program if rewritten is None else library.deserialize(rewritten)
     names = dict(aliases)
     reads = tuple(
         msgspec.structs.replace(read, name=names.get(read.name or "", read.name))
