@@ -37,12 +37,11 @@ def orun_wide(count: int, width: int) -> str:
 
 
 def orun_cel_chain(count: int) -> str:
-    """A chain in which each command prints what the one before it printed, by CEL, and a computed output."""
+    """A chain in which each command prints by CEL what the one before it printed, which is a computed output."""
     steps = "".join(
         f"  - name: s{n}\n    needs: [s{n - 1}]\n"
-        f"    if: steps.s{n - 1}.exitCode == 0\n"
-        f"    run: [/bin/echo, '{{{{ steps.s{n - 1}.outputs.said }}}}-{{{{ size(inputs.word) + {n} }}}}']\n"
-        f"    outputs: {{ said: 'stdout.trim().substring(0, 2)' }}\n"
+        f"    run: [/bin/echo, '{{{{ steps.s{n - 1}.outputs.said }}}}']\n"
+        f"    outputs: {{ said: stdout.trim() }}\n"
         for n in range(2, count + 1)
     )
     first = "  - { name: s1, run: [/bin/echo, '{{ inputs.word }}'], outputs: { said: stdout.trim() } }\n"
@@ -50,10 +49,9 @@ def orun_cel_chain(count: int) -> str:
 
 
 def orun_cel_wide(count: int, width: int) -> str:
-    """Independent steps, each with a condition, an interpolated word and a computed output."""
+    """Independent steps, each with an interpolated word and a computed output."""
     steps = "".join(
-        f"  - name: s{n}\n    if: inputs.word != ''\n"
-        f"    run: [/bin/echo, '{{{{ inputs.word }}}}{{{{ {n} * 2 }}}}']\n"
+        f"  - name: s{n}\n    run: [/bin/echo, '{{{{ inputs.word + string({n}) }}}}']\n"
         f"    outputs: {{ said: stdout.trim() }}\n"
         for n in range(1, count + 1)
     )
