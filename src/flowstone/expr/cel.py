@@ -53,7 +53,8 @@ Keys = dict[str, frozenset[str | None]]
 class CompiledCel(msgspec.Struct, frozen=True):
     """`program` is the library's; `wanted` are the keys that it needs of each variable (None: all of it).
 
-    `aliases` tells the key that stands for each dashed step name. `tree` is kept where an evaluation could multiply sizes, so that it is bounded in memory too.
+    `aliases` tells the key that stands for each dashed step name. `tree` is kept where an evaluation
+    could multiply sizes, so that it is bounded in memory too.
     """
 
     source: str
