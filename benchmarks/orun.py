@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 
+from chain import durable_writes
 from common import ORUN, PASS, Cost, Ground, cpu, ground, in_turn, rounds_wanted, seconds, show, wall
 from workflows import orun_cel_chain, orun_cel_wide, orun_printing
 
@@ -50,6 +51,7 @@ def spawning(place: Ground, rounds: int, name: str, width: int) -> None:
             "orun 1": lambda: ours(1),
             "xargs": lambda: echoes(place, STEPS, width),
             "orun": lambda: ours(STEPS),
+            "disk": lambda: durable_writes(place),
         },
     )
     base = wall(costs["xargs"]) - wall(costs["xargs 1"])
@@ -57,6 +59,9 @@ def spawning(place: Ground, rounds: int, name: str, width: int) -> None:
     spent = (cpu(costs["orun"]) - cpu(costs["orun 1"])) / (cpu(costs["xargs"]) - cpu(costs["xargs 1"]))
     figures = f"{seconds(costs['orun'])} less {seconds(costs['orun 1'])}, xargs {base:.3f} s; CPU × {spent:.2f}"
     show(f"orun: {name} of {STEPS} with CEL × xargs -P{width}", beyond / base, 1.7, 2, figures)
+    if width == 1:
+        disk = wall(costs["disk"])
+        print(f"  × xargs and {STEPS} durable writes ({disk:.3f} s): {beyond / (base + disk):.2f}", flush=True)
 
 
 def echoes(place: Ground, count: int, width: int) -> Cost:
