@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
@@ -50,6 +51,11 @@ def milliseconds(text: str) -> int:
     if not 0 < value < 2**31:
         raise InputError(f'"{text}" is no time limit: write for instance 90s, 10m or 2h.')
     return value
+
+
+def keep_what_is_there() -> None:
+    """Before a drive: what is in memory now stays to its end, so garbage is looked for among the rest only."""
+    gc.freeze()
 
 
 def ended_with(report: DriveReport) -> int:

@@ -19,7 +19,7 @@ from flowstone.plan.model import Plan
 from flowstone.plan.units import AnySpec
 from flowstone.ports.clock import Clock
 from flowstone.ports.dispatcher import Dispatcher
-from flowstone.ports.observer import ChildObserver, Observer
+from flowstone.ports.observer import ChildObserver, Observer, lines_of
 from flowstone.ports.store import Lease, Store
 from flowstone.run.events import DriverStarted, Event, RunReopened, RunStatus, Status, StepClosed, StepRejected
 from flowstone.run.record import RunRow
@@ -255,6 +255,10 @@ class _Watcher:
     def line(self) -> Callable[[str, str, str], None]:
         """The observer's own: a command may print millions of lines, and each call counts."""
         return self._observer.line
+
+    @property
+    def lines(self) -> Callable[[str, str, Sequence[str]], None]:
+        return lines_of(self._observer)
 
     def warned(self, text: str) -> None:
         self.warnings.append(text)

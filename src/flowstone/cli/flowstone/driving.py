@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from flowstone.cli.runs import ended_with, milliseconds, now_ms
+from flowstone.cli.runs import ended_with, keep_what_is_there, milliseconds, now_ms
 
 if TYPE_CHECKING:
     from flowstone.api import Flowstone, Given
@@ -42,6 +42,7 @@ def drive_and_tell(
     )
     progress = Progress(plain_word, quiet=quiet, on_stderr=as_json)
     try:
+        keep_what_is_there()
         report = flow.drive(
             run_id,
             given,

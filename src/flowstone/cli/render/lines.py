@@ -58,10 +58,15 @@ class LineWriter:
             self.add(line.replace("\n", " "))
 
     def add(self, line: str) -> None:
-        """One line without line feeds, as commands print them by the million."""
+        """One line without line feeds, or several of them joined."""
         self._pending.append(line)
         if self._due is None:
             self._due = call_soon(LAG_S, self.flush)
+
+    def add_all(self, before: str, lines: Sequence[str]) -> None:
+        """Lines without line feeds, each with the same text in front."""
+        if lines:
+            self.add(before + f"\n{before}".join(lines))
 
     def flush(self) -> None:
         joined = "\n".join(self._pending)
@@ -99,6 +104,9 @@ class PlainLines:
     def line(self, step: str, unit: str, text: str) -> None:
         self._writer.add(f"{short_unit(unit)} │ {clip(text, LINE_CHARS)}")
 
+    def lines(self, step: str, unit: str, texts: Sequence[str]) -> None:
+        self._writer.add_all(f"{short_unit(unit)} │ ", [clip(text, LINE_CHARS) for text in texts])
+
     def warned(self, text: str) -> None:
         self._writer.put([f"warning: {short_unit(text)}"])
 
@@ -121,6 +129,9 @@ class OrunLines:
 
     def line(self, step: str, unit: str, text: str) -> None:
         self._writer.add(f"    {step} │ {text}")
+
+    def lines(self, step: str, unit: str, texts: Sequence[str]) -> None:
+        self._writer.add_all(f"    {step} │ ", texts)
 
     def warned(self, text: str) -> None:
         self._writer.put(["  ! " + _UNIT.sub(r"step \1", text)])

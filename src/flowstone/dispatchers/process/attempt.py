@@ -147,6 +147,7 @@ class Attempt:
         if self.out.ended and self.err.ended:
             self._finish()
         else:
+            self._watch()
             self._timer = self._loop.call_later(self._grace_s, self._grace_is_over)
             if self._grace_s >= 5 * WAIT_TOLD_S:
                 self._wait_timer = self._loop.call_later(WAIT_TOLD_S, self._tell_wait)
@@ -171,6 +172,8 @@ class Attempt:
 
     def _watch(self) -> None:
         """From here on the streams are read as they fill."""
+        if self._watched:
+            return
         self._watched = True
         for stream in (self.out, self.err):
             if stream.fd >= 0:

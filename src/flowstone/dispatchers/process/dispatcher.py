@@ -20,7 +20,7 @@ from flowstone.dispatchers.process.lines import Lines
 from flowstone.dispatchers.process.result import Output, Performed, outcome_of, refused
 from flowstone.errors import DispatchSetupError
 from flowstone.plan.units import EnvBinding, ExecSpec
-from flowstone.ports.dispatcher import Dispatch, OutputLine, Workspace
+from flowstone.ports.dispatcher import Dispatch, OutputLines, Workspace
 from flowstone.redaction import Redactor
 from flowstone.run.outcome import Outcome, Reason, failed
 
@@ -66,8 +66,8 @@ class Service:
 class ProcessDispatcher:
     """Runs commands in one workspace, below one guard process, on the running event loop.
 
-    `env_values` reads an env asset when a unit that binds it is dispatched. `on_line` gets every
-    line that a command prints, `on_notice` what people should know meanwhile. `lease_fd` is held by the
+    `env_values` reads an env asset when a unit that binds it is dispatched. `on_lines` gets the
+    lines that a command prints, `on_notice` what people should know meanwhile. `lease_fd` is held by the
     guard as well, so that the run's lock stays taken until the last command is gone.
     """
 
@@ -77,7 +77,7 @@ class ProcessDispatcher:
         host_env: Mapping[str, str],
         redactor: Redactor,
         env_values: Callable[[str], Mapping[str, str | None]],
-        on_line: OutputLine | None = None,
+        on_lines: OutputLines | None = None,
         lease_fd: int | None = None,
         on_notice: Callable[[str], None] | None = None,
     ) -> None:
@@ -85,7 +85,7 @@ class ProcessDispatcher:
         self._host_env = host_env
         self._redactor = redactor
         self._environments = Environments(workspace, host_env, env_values)
-        self._on_line = on_line
+        self._on_lines = on_lines
         self._lease_fd = lease_fd
         self._on_notice = on_notice
         self._guard: Guard | None = None
@@ -307,13 +307,13 @@ class ProcessDispatcher:
         return self._guard
 
     def _lines(self, dispatch: Dispatch, redactor: Redactor) -> tuple[Lines, Lines] | None:
-        on_line = self._on_line
-        if on_line is None:
+        on_lines = self._on_lines
+        if on_lines is None:
             return None
 
-        def emit(line: str) -> None:
+        def emit(lines: list[str]) -> None:
             with contextlib.suppress(Exception):
-                on_line(dispatch.step, dispatch.unit, line)
+                on_lines(dispatch.step, dispatch.unit, lines)
 
         return Lines(redactor, emit), Lines(redactor, emit)
 

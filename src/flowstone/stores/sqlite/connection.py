@@ -6,6 +6,7 @@ import errno
 import os
 import sqlite3
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -19,6 +20,7 @@ BUSY_MS = 10_000
 _CACHED_STATEMENTS = 64
 
 _COMMITS_BEFORE_RESERVING = 8
+_SYNC = getattr(os, "fdatasync", os.fsync)
 _LOG_BYTES = 4_200_000
 """What the write-ahead log grows to before SQLite begins it again: 1,000 pages with their headers."""
 
@@ -32,6 +34,7 @@ class Database:
         self.readonly = readonly
         self._busy_ms = busy_ms
         self._commits = 0
+        self._log: int | None = None
         try:
             self._connection = self._open_to_read() if readonly else self._open_to_write()
         except sqlite3.Error as error:
@@ -47,21 +50,31 @@ class Database:
         except (sqlite3.Error, UnicodeError) as error:
             raise explain(error, self.path) from error
 
-    def transaction(self) -> Transaction:
-        """A context that commits as a whole, durably, or leaves no trace."""
+    def transaction(self, meanwhile: Callable[[], object] | None = None) -> Transaction:
+        """A context that commits as a whole, durably, or leaves no trace.
+
+        `meanwhile` is called between the commit and its sync, or behind both where they are one.
+        """
         self.check_writable()
-        return Transaction(self)
+        if meanwhile is not None and self._log is None:
+            self._sync_apart()
+        return Transaction(self, meanwhile)
 
     def check_writable(self) -> None:
         if self.readonly:
             raise StoreError(f"{self.path}: opened to read only")
 
     def committed(self) -> None:
-        """Count a commit; whoever makes many gets a log that need not grow with each.
+        """Make a commit durable, and count it; whoever makes many gets a log that need not grow with each.
 
         StoreError when the files were taken away meanwhile: SQLite goes on to write into them, but
         nobody will find there what was committed.
         """
+        if self._log is not None:
+            try:
+                _SYNC(self._log)
+            except OSError as error:
+                raise storage_error(error, f"{self.path}-wal") from error
         if self._commits == 0:
             self._files[f"{self.path}-wal"] = _identity(f"{self.path}-wal")
         self._commits += 1
@@ -89,10 +102,25 @@ class Database:
 
         Nothing that was committed depends on that, so a failure here loses nothing.
         """
+        if self._log is not None:
+            os.close(self._log)
+            self._log = None
         try:
             self._connection.close()
         except sqlite3.OperationalError:
             return
+
+    def _sync_apart(self) -> None:
+        """From here on a commit only writes to the log, and `committed` has the disk keep it.
+
+        SQLite syncs the same file at the same place (synchronous = FULL), but inside its COMMIT,
+        where nothing can be done meanwhile. Without a log there is nothing to take apart.
+        """
+        try:
+            self._log = os.open(f"{self.path}-wal", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return
+        self.execute("PRAGMA synchronous = NORMAL")
 
     def _reserve_log(self) -> None:
         """Lengthen the log with zeros: to make a commit durable that writes over them takes half as long.
@@ -190,10 +218,11 @@ class Database:
 class Transaction:
     """`with database.transaction():` – begun for writing at once, so that it never fails half-way."""
 
-    __slots__ = ("_database",)
+    __slots__ = ("_database", "_meanwhile")
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, meanwhile: Callable[[], object] | None = None) -> None:
         self._database = database
+        self._meanwhile = meanwhile
 
     def __enter__(self) -> None:
         try:
@@ -213,11 +242,18 @@ class Transaction:
             except sqlite3.Error as error:
                 raised = error
             else:
-                self._database.committed()
+                self._settle()
                 return
         self._roll_back()
         if isinstance(raised, (sqlite3.Error, UnicodeError, OverflowError)):
             raise explain(raised, self._database.path) from raised
+
+    def _settle(self) -> None:
+        try:
+            if self._meanwhile is not None:
+                self._meanwhile()
+        finally:
+            self._database.committed()
 
     def _roll_back(self) -> None:
         try:
