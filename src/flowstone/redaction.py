@@ -52,6 +52,7 @@ class Redactor:
         self._short = [re.compile(rf"(?<![^\W_]){re.escape(f)}(?![^\W_])") for f in short]
         self.empty = not forms
         self.longest = max(map(len, forms), default=0)
+        self.multi_line = tuple(form for form in forms if "\n" in form)
 
     def extended(self, more: Iterable[Secret | str]) -> Redactor:
         """One that knows these secrets as well."""

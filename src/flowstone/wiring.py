@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 
 from flowstone.config.environment import cores, variables
 from flowstone.config.paths import Paths, locate
-from flowstone.errors import ConfigError, FreezeError, UnknownRun, UsageError
+from flowstone.errors import FlowstoneError, FreezeError, UnknownRun, UsageError
 from flowstone.ports.dispatcher import Dispatch, Dispatcher, Workspace
 from flowstone.run.outcome import Outcome
 from flowstone.source.remote import is_remote, parse_remote
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from flowstone.config.settings import Settings
     from flowstone.drivers.clock import SystemClock
     from flowstone.plan.model import Plan
-    from flowstone.plan.units import AgentSpec, AnySpec
+    from flowstone.plan.units import AnySpec
     from flowstone.ports.catalog import EngineConfig
     from flowstone.ports.dialect import Dialect, Resolved
     from flowstone.ports.observer import Observer
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from flowstone.run.state import State
     from flowstone.source.fetch import Fetched
     from flowstone.source.file import SourceText
+    from flowstone.source.remotes import Remotes
     from flowstone.stores.directory.store import DirectoryStore
 
 RUNS_FOLDER = ".orun"
@@ -48,10 +50,12 @@ class Wiring:
         self.cwd = os.path.abspath(cwd or _working_folder())
         self.env: Mapping[str, str] = variables() if env is None else env
         self._stores: dict[str, Store] = {}
-        self._fetched: dict[str, Fetched] = {}
+        self._told: set[str] = set()
+        self.frozen = False
+        """Whether a remote file is refused that neither the lock nor its reference pins."""
         self._dialects: dict[str, Dialect] = {}
         self.on_fetch: Callable[[str], None] | None = None
-        """Told what was fetched, once for each file, before it is read."""
+        """Told what was fetched, once for each commit or address, before it is read."""
 
     @cached_property
     def paths(self) -> Paths:
@@ -81,6 +85,13 @@ class Wiring:
 
         return Vault(self.settings.bundles)
 
+    def vault_at(self, root: str) -> Vault:
+        """The env assets and secrets of one folder, whether it is configured or not."""
+        from flowstone.assets.bundles import Bundle, bundle_name
+        from flowstone.assets.vault import Vault
+
+        return Vault((Bundle(bundle_name(root), root),))
+
     def engines(self, plan: Plan) -> EngineConfig:
         """The configuration that freezing a plan reads; of languages without engines none of it."""
         from flowstone.ports.catalog import EngineConfig
@@ -94,6 +105,16 @@ class Wiring:
         config = self.settings.engines
         opencode = config.default_engine is None and which("opencode", path=self.env.get("PATH")) is not None
         return replace(config, models=read_models(self.paths), opencode=opencode)
+
+    def bound_values(self, plan: Plan) -> tuple[str, ...]:
+        """What the env assets of a plan hold by now, for redaction: a step may print what another one was given."""
+        from flowstone.plan.checks.structure import env_refs_of
+
+        found: list[str] = []
+        for ref in dict.fromkeys(binding.ref for binding in env_refs_of(plan)):
+            with suppress(FlowstoneError):  # the unit that binds it will say what is wrong
+                found += (value for value in self.catalog.env_values(ref).values() if value is not None)
+        return tuple(found)
 
     @cached_property
     def secrets(self) -> Secrets:
@@ -118,17 +139,20 @@ class Wiring:
         """Where a source lies: an absolute path, or the remote reference itself without a password."""
         return parse_remote(path).text if is_remote(path) else os.path.join(self.cwd, path)
 
-    def fetch(self, target: str) -> Fetched:
-        """What a remote reference names, fetched once by this process."""
+    @cached_property
+    def remotes(self) -> Remotes:
         from flowstone.dispatchers.http.failures import reason_of
-        from flowstone.source.fetch import fetch
+        from flowstone.source.remotes import Remotes
 
-        remote = parse_remote(target)
-        found = self._fetched.get(remote.text)
-        if found is None:
-            found = self._fetched[remote.text] = fetch(remote, self.env, reason_of)
-            if self.on_fetch is not None:
-                self.on_fetch(found.notice)
+        return Remotes(self.cwd, self.env, reason_of, frozen=self.frozen)
+
+    def fetch(self, target: str) -> Fetched:
+        """What a remote reference names: the pinned copy of it, else fetched once by this process."""
+        found = self.remotes.get(target)
+        told = found.commit or found.label
+        if self.on_fetch is not None and told not in self._told:
+            self._told.add(told)
+            self.on_fetch(found.notice)
         return found
 
     def store_for(self, dialect: str, *, readonly: bool = False) -> Store:
@@ -326,7 +350,7 @@ class RunWorkshop:
     def of_child(self, row: RunRow, plan: Plan, resolved: Resolved, connections: dict[str, Any]) -> RunWorkshop:
         """The workshop of a nested run: the same wiring, and what is secret here is secret there."""
         self.wiring.write_shims(row, plan)
-        secrets = (*self._secrets, *resolved.secrets)
+        secrets = (*self._secrets, *resolved.secrets, *self.wiring.bound_values(plan))
         return RunWorkshop(self.wiring, row, resolved.params, connections, secrets, self._lines, self.run_width)
 
     def _models(self, lease: Lease, observer: Observer) -> Dispatcher:
@@ -368,31 +392,6 @@ def require_dispatchers(plan: Plan) -> None:
     ]
     if found:
         raise FreezeError(f"steps of a kind that this version cannot run: {', '.join(found)}; nothing was started")
-    _require_harnesses(plan)
-
-
-def _require_harnesses(plan: Plan) -> None:
-    """ConfigError for a step whose engine, or whose judge, is an agent without a harness."""
-    from flowstone.plan.units import AgentSpec
-
-    for step in plan.steps:
-        specs = (step.unit.spec if step.unit else None, step.gate.judge if step.gate else None)
-        agents = [spec for spec in specs if isinstance(spec, AgentSpec)]
-        if agents:
-            from flowstone.dispatchers.agent.registry import HARNESSES
-
-            for spec in agents:
-                if spec.platform not in HARNESSES:
-                    raise _no_harness(step.id, spec, HARNESSES)
-
-
-def _no_harness(step: str, spec: AgentSpec, known: Iterable[str]) -> ConfigError:
-    return ConfigError(
-        f'Engine "{spec.engine}" of step "{step}" is an agent of the platform {spec.platform}, '
-        "which cannot be dispatched; nothing was started.",
-        hint=f"Configure an engine of another platform ({', '.join(known)}), for example: "
-        f"akm config set engines.{spec.engine}.platform opencode",
-    )
 
 
 class _ChildHost:

@@ -37,23 +37,31 @@ def drive(
     """Drive a run as far as it gets; `reopen` takes up one that failed or is held.
 
     `on_event` is called with each event after its commit; `lines` has the observer told every
-    line that a unit prints. LeaseHeld when another process drives the run.
+    line that a unit prints. LeaseHeld when another process drives the run. A run under a limit of the
+    configuration waits for its turn first.
     """
+    from flowstone.api.limits import turn
+    from flowstone.api.notifying import notify
     from flowstone.drivers.drive import drive_run
     from flowstone.drivers.publishing import Publisher
 
     store, full = session.wiring.store_of(run_id)
     watcher = Publisher(session.wiring.project, observer, on_event)
-    return drive_run(
-        store,
-        full,
-        partial(plan_of, session),
-        lambda row, state: _workshop(session.wiring, row, state, given, lines, options.run_width),
-        msgspec.structs.replace(options, reopen=reopen),
-        session.wiring.clock,
-        watcher,
-        session.held.pop(full, None),
-    )
+    with turn(session, store.load(full).record, watcher.warned, cancel_older=options.cancel_older):
+        report = drive_run(
+            store,
+            full,
+            partial(plan_of, session),
+            lambda row, state: _workshop(session.wiring, row, state, given, lines, options.run_width),
+            msgspec.structs.replace(options, reopen=reopen),
+            session.wiring.clock,
+            watcher,
+            session.held.pop(full, None),
+        )
+    if problem := notify(session, report):
+        watcher.warned(problem)
+        report.warnings.append(problem)
+    return report
 
 
 def plan_of(session: Session, row: RunRow) -> Plan:
@@ -112,14 +120,15 @@ def _workshop(
     from flowstone.formats.registry import dialect_of
 
     dialect = dialect_of(row.record.dialect)
-    if state.seq == 0 and (given.texts or given.values):
+    if state.started_at is None and (given.texts or given.values):
         resolved = dialect.resolve(state.plan, given)
     else:
         resolved = dialect.resume(state.plan, given, row.record.params or {})
     given = granted(wiring, given)
     connections = dialect.connections(state.plan, given)
     values = (value for fields in given.connections.values() for value in fields.values())
-    secrets = [*resolved.secrets, *values, *_engine_keys(wiring, state.plan)]
+    bound = wiring.bound_values(state.plan)
+    secrets = [*resolved.secrets, *values, *_engine_keys(wiring, state.plan), *bound]
     wiring.write_shims(row, state.plan)
     return RunWorkshop(wiring, row, resolved.params, connections, secrets, lines, run_width)
 

@@ -13,6 +13,7 @@ from flowstone.errors import (
     NotFound,
     SourceError,
     UnknownRun,
+    UsageError,
 )
 from flowstone.ports.dialect import Dialect, Given
 from flowstone.run.events import Event
@@ -20,10 +21,14 @@ from flowstone.run.record import RunRow
 from flowstone.wiring import Wiring
 
 if TYPE_CHECKING:
+    from flowstone.api.housekeeping import Cleared, Rubbish, Rules
+    from flowstone.api.limits import Waiting
+    from flowstone.api.vendoring import Vendoring
     from flowstone.drivers.drive import DriveOptions, DriveReport
     from flowstone.freeze.frozen import Frozen
     from flowstone.plan.model import Plan
     from flowstone.ports.observer import Observer
+    from flowstone.run.seeding import Seed
 
 
 class Flowstone:
@@ -79,13 +84,29 @@ class Flowstone:
         """Compile and freeze, and write nothing. CompileError, FreezeError or ConfigError."""
         return self.session.compiling.freeze(self.sound(target))
 
+    @property
+    def vendoring(self) -> Vendoring:
+        """The pinned copies of remote workflows in the working folder."""
+        from flowstone.api.vendoring import Vendoring
+
+        return Vendoring(self.wiring.remotes, self.sound, self.wiring.cwd)
+
     # runs
 
-    def start(self, target: str, given: Given | None = None, *, new: bool = True) -> Started:
-        """Publish a new run of a workflow, or (with `new` False) take up its active run of this scope."""
+    def start(self, target: str, given: Given | None = None, *, new: bool = True, reuse: str | None = None) -> Started:
+        """Publish a new run of a workflow, or (with `new` False) take up its active run of this scope.
+
+        `reuse` names an earlier run: steps that stand unchanged since are taken over (see `reuse_list`).
+        """
         from flowstone.api.starting import start
 
-        return start(self.session, target, given or Given(), new=new)
+        return start(self.session, target, given or Given(), new=new, reuse=reuse)
+
+    def reuse_list(self, target: str, run_id: str, given: Given | None = None) -> tuple[Seed, ...]:
+        """What a new run of a workflow would reuse of an earlier one, run again, or run for the first time."""
+        from flowstone.api.reusing import reuse_list
+
+        return reuse_list(self.session, target, run_id, given or Given())
 
     def drive(
         self,
@@ -101,7 +122,8 @@ class Flowstone:
         """Drive a run as far as it gets; `reopen` takes up one that failed or is held.
 
         `on_event` is called with each event after its commit; `lines` has the observer told every
-        line that a unit prints. LeaseHeld when another process drives the run.
+        line that a unit prints. LeaseHeld when another process drives the run. Under a limit of the
+        configuration the run waits for its turn first.
         """
         from flowstone.api.driving import drive
 
@@ -168,6 +190,24 @@ class Flowstone:
         ]
         return sorted(rows, key=lambda row: (row.record.created_at, row.record.id), reverse=True)
 
+    def waiting(self) -> Mapping[str, Waiting]:
+        """The runs that wait for their turn under a limit now, by id."""
+        from flowstone.api.limits import waiting
+
+        return waiting(self.session)
+
+    def rubbish(self, rules: Rules) -> tuple[Rubbish, ...]:
+        """Runs, worktrees and crash reports that nobody needs any more, by the rules; removes nothing."""
+        from flowstone.api.housekeeping import rubbish
+
+        return rubbish(self.session, rules)
+
+    def clear(self, found: Sequence[Rubbish]) -> Cleared:
+        """Remove what `rubbish` found, and the large values that no run names any more."""
+        from flowstone.api.housekeeping import clear
+
+        return clear(self.session, found)
+
     def last(self) -> str:
         """The id of the newest run that was started in this folder, whatever its language."""
         rows = [row for store in self.wiring.stores() for row in store.find(cwd=self.wiring.cwd, limit=1)]
@@ -191,14 +231,27 @@ class Flowstone:
 
         return dialect_of(name)
 
-    def drive_options(self, *, max_parallel: int | None = None, **given: Any) -> DriveOptions:
+    def drive_options(
+        self,
+        *,
+        max_parallel: int | None = None,
+        from_step: str | None = None,
+        only_step: str | None = None,
+        **given: Any,
+    ) -> DriveOptions:
         """The options of a drive on this machine; `given` fields replace them.
 
-        A workflow's own bound on what runs at a time comes before `max_parallel`.
+        A workflow's own bound on what runs at a time comes before `max_parallel`. `from_step` runs a
+        step and all that follows from it afresh, `only_step` that step alone.
         """
         from flowstone.drivers.drive import DriveOptions
+        from flowstone.drivers.transitions import Again
 
-        return DriveOptions(**{"host_width": self._host_width, "run_width": max_parallel, **given})
+        if from_step is not None and only_step is not None:
+            raise UsageError("Give --from or --only, not both.")
+        step = from_step if only_step is None else only_step
+        again = None if step is None else Again(step, only_step is not None)
+        return DriveOptions(**{"host_width": self._host_width, "run_width": max_parallel, "again": again, **given})
 
     def source_text(self, path: str) -> str:
         """The text of a source for showing its lines; empty when it cannot be read."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from flowstone.api.granting import granted
 from flowstone.api.model import Started, Workflow
+from flowstone.api.reusing import Reuse
 from flowstone.errors import IllegalTransition
 from flowstone.ports.dialect import Dialect, Given, Resolved
 from flowstone.run.record import RunRecord, RunSummary
@@ -21,8 +22,11 @@ if TYPE_CHECKING:
     from flowstone.ports.store import Store
 
 
-def start(session: Session, target: str, given: Given, *, new: bool = True) -> Started:
-    """Publish a new run of a workflow, or (with `new` False) take up its active run of this scope."""
+def start(session: Session, target: str, given: Given, *, new: bool = True, reuse: str | None = None) -> Started:
+    """Publish a new run of a workflow, or (with `new` False) take up its active run of this scope.
+
+    `reuse` names an earlier run whose finished steps stand in the new one.
+    """
     from flowstone.formats.registry import dialect_of
 
     workflow = session.compiling.sound(target)
@@ -42,14 +46,30 @@ def start(session: Session, target: str, given: Given, *, new: bool = True) -> S
     granted(session.wiring, given)
     frozen = session.compiling.freeze(workflow)
     require_dispatchers(frozen.plan)
+    seeds = None if reuse is None else Reuse(session, reuse, frozen.plan, resolved)
     record = _record(session, workflow, frozen, dialect, resolved)
     session.compiling.unchanged(workflow)
     # Held from before it can be seen until its drive ends, so that nobody else takes it in between.
     session.held[record.id] = store.lease(record.id, f"pid {os.getpid()}")
     store.create(record, RunSummary(updated_at=record.created_at, current_step=frozen.plan.steps[0].id))
     session.plans[record.id] = frozen.plan
+    if seeds is not None:
+        _seed(store, record, frozen.plan, seeds)
     told = (*frozen.warnings, *(notice.message for notice in frozen.notices))
     return Started(record.id, (*resolved.warnings, *told))
+
+
+def _seed(store: Store, record: RunRecord, plan: Plan, seeds: Reuse) -> None:
+    """Begin the journal with what an earlier run did, in one commit."""
+    from flowstone.drivers.journal import Journal
+    from flowstone.run.fold import fold
+    from flowstone.run.state import State
+
+    state, events = State(record.id, plan), seeds.events(record.created_at)
+    for event in events:
+        fold(state, event)
+    if events:
+        Journal(store, record.id).append(events, state)
 
 
 def _record(session: Session, workflow: Workflow, frozen: Frozen, dialect: Dialect, resolved: Resolved) -> RunRecord:
@@ -70,7 +90,7 @@ def _record(session: Session, workflow: Workflow, frozen: Frozen, dialect: Diale
         source_path=session.wiring.place(workflow.source.path),
         source_digest=workflow.source.digest,
         params=resolved.stored,
-        provenance=session.wiring.fetch(workflow.path).provenance if is_remote(workflow.path) else (),
+        provenance=session.wiring.fetch(workflow.path).origin.provenance if is_remote(workflow.path) else (),
         harness=harness,
         session=agent_session,
     )

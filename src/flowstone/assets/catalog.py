@@ -34,12 +34,17 @@ class FileCatalog:
         found = self._env(ref)
         values = self._trusted(found)
         secrets = {name for value in values.values() for name in _SECRET.findall(value)}
-        return EnvNames(canonical_ref(found, self.bundles), tuple(sorted(values)), tuple(sorted(secrets)))
+        return EnvNames(
+            ref=canonical_ref(found, self.bundles),
+            keys=tuple(sorted(values)),
+            secret_names=tuple(sorted(secrets)),
+            owner=found.bundle.name,
+            dangerous=dangerous(values),
+        )
 
-    def env_values(self, ref: str) -> dict[str, str]:
+    def env_values(self, ref: str) -> dict[str, str | None]:
         found = self._env(ref)
-        filled = ((name, self._filled(value, found)) for name, value in self._trusted(found).items())
-        return {name: value for name, value in filled if value is not None}
+        return {name: self._filled(value, found) for name, value in self._trusted(found).items()}
 
     def ref_of(self, path: str) -> str | None:
         """The canonical ref of a file by its path; None when it lies in no bundle's type folders."""

@@ -7,6 +7,7 @@ that names its place and never its content.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from flowstone.errors import SourceError
 
@@ -27,8 +28,16 @@ def parse_dotenv(data: bytes, path: str) -> dict[str, str]:
     quotes (as it stands) or in double quotes (escapes \\n \\r \\t \\" \\\\ \\$); quoted ones may
     span lines. `$NAME` stays as it is. Errors are SourceErrors that begin `path:line:`.
     """
-    text = _decode(data, path)
     values: dict[str, str] = {}
+    for name, value, _ in entries(data, path):
+        values.pop(name, None)
+        values[name] = value
+    return values
+
+
+def entries(data: bytes, path: str) -> Iterator[tuple[str, str, int]]:
+    """Each assignment of the file, in order, as (name, value, line); errors as those of `parse_dotenv`."""
+    text = _decode(data, path)
     position = 0
     while position < len(text):
         blank = _TAIL.match(text, position)
@@ -39,9 +48,7 @@ def parse_dotenv(data: bytes, path: str) -> dict[str, str]:
         if start is None:
             raise _wrong(path, text, position, "expected NAME=value")
         value, position = _value(text, start.end(), path)
-        values.pop(start["name"], None)
-        values[start["name"]] = value
-    return values
+        yield start["name"], value, text.count("\n", 0, start.start("name")) + 1
 
 
 def _decode(data: bytes, path: str) -> str:

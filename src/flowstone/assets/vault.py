@@ -24,7 +24,7 @@ from flowstone.assets.bundles import (
 )
 from flowstone.assets.catalog import ENV_BYTES
 from flowstone.assets.dangerous import dangerous
-from flowstone.assets.dotenv import parse_dotenv
+from flowstone.assets.dotenv import entries, parse_dotenv
 from flowstone.assets.refs import TYPES, Ref, parse_ref
 from flowstone.errors import FlowstoneError, InputError, NotFound, SourceError, UsageError
 
@@ -91,6 +91,18 @@ class Vault:
         """The keys of an env asset that make programs run other code."""
         found = self._find(ENV, name)
         return dangerous(parse_dotenv(read_asset(found, ENV_BYTES), found.path))
+
+    def suspects(self) -> list[tuple[Entry, tuple[tuple[str, int], ...]]]:
+        """Every env asset that is listed, with its keys of that kind and their lines."""
+        found = []
+        for asset in list_assets(self._bundles, ENV):
+            entry = self._entry(asset)
+            keys: tuple[tuple[str, int], ...] = ()
+            if entry.problem is None:
+                lines = entries(read_asset(asset, ENV_BYTES), entry.path)
+                keys = tuple((name, line) for name, _, line in lines if dangerous((name,)))
+            found.append((entry, keys))
+        return found
 
     def ref(self, kind: str, name: str) -> str:
         """A name as a ref; a ref stays as it is."""

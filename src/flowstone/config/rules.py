@@ -18,6 +18,8 @@ PLATFORMS = (
     "opencode", "claude", "opencode-sdk", "codex", "copilot", "pi", "gemini", "aider", "amazonq", "openhands",
 )  # fmt: skip
 AGENT_FIELD_PLATFORMS = ("opencode", "opencode-sdk", "claude")
+OCCASIONS = ("success", "failure", "blocked")
+"""How a run may end that a notification command is told of."""
 CREDENTIAL = r"\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})"
 ENDPOINT = r"(?s)https?://(?P<authority>[^/?#\s]+)(?P<path>[^?#\s]*)(?P<rest>[?#].*)?"
 
@@ -188,6 +190,30 @@ def _extra_params(value: Json) -> str | None:
     return "must be at most 64 KiB as JSON" if too_large else None
 
 
+def _limits(value: Json) -> str | None:
+    if not isinstance(value, dict):
+        return 'must be an object such as {"deploy": {"max": 1, "workflows": ["workflows/deploy-*"]}}'
+    for name, limit in value.items():
+        if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,62}", name):
+            return f'must name each limit with lower-case letters, digits and dashes, not "{name}"'
+        if not isinstance(limit, dict) or not {"max", "workflows"} >= set(limit) or _integer(1)(limit.get("max")):
+            return f'must give "{name}" a "max" (a whole number from 1 up) and "workflows", and nothing else'
+        if _texts(limit.get("workflows")) or not limit["workflows"]:
+            return f'must give "{name}" its "workflows": a list of refs or paths, * for any characters'
+    return None
+
+
+def _notify(value: Json) -> str | None:
+    if not isinstance(value, dict) or not {"command", "on"} >= set(value):
+        return 'must be an object such as {"command": ["notify", "--flag"], "on": ["failure", "blocked"]}'
+    command = value.get("command")
+    if _texts(command) or not command or not command[0] or any("\0" in word for word in command):
+        return 'must have a "command": a list of texts, the program first'
+    if _texts(value.get("on", [])) or not set(OCCASIONS) >= set(value.get("on", [])):
+        return f'may list in "on" only {", ".join(OCCASIONS)}'
+    return None
+
+
 def _aliases(value: Json) -> str | None:
     return "is no longer read here: move the aliases to models.json beside this file"
 
@@ -233,6 +259,8 @@ RULES: dict[str, Rule] = {
     "workflow.defaultMapConcurrency": _POSITIVE,
     "workflow.hostConcurrency": Rule(Kind.NUMBER, _integer(1, bounds.CONCURRENCY)),
     "workflow.judgeEngine": _ENGINE,
+    "workflow.limits": Rule(Kind.JSON, _limits),
+    "workflow.notify": Rule(Kind.JSON, _notify),
     "execution": _OBJECT,
     "execution.allowedTools": _TEXTS,
     "bundles": _OBJECT,

@@ -9,7 +9,7 @@ import msgspec
 from flowstone.assets.bundles import Bundle, bundle_name
 from flowstone.config.file import check_document, read_config
 from flowstone.config.paths import Paths, expand
-from flowstone.config.rules import int_of
+from flowstone.config.rules import OCCASIONS, int_of
 from flowstone.plan.bounds import CONCURRENCY
 from flowstone.ports.catalog import EngineConfig
 from flowstone.values import Json
@@ -18,6 +18,13 @@ DEFAULT_MAP_WIDTH = 4
 KEY_NAMES = ("AKM_ENGINE_{}_API_KEY", "AKM_LLM_API_KEY")
 AGENT_VARIABLES = ("HOME", "PATH", "USER", "LANG", "LC_ALL", "TERM", "TMPDIR", "AKM_EVENT_SOURCE")
 """Where the key of an engine is looked up that names no variable itself (akm facts 22)."""
+
+
+class Notify(msgspec.Struct, frozen=True):
+    """A command to be told how runs end, and on which occasions."""
+
+    command: tuple[str, ...]
+    on: tuple[str, ...]
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -32,6 +39,9 @@ class Settings(msgspec.Struct, frozen=True):
     host_concurrency: int
     bundles: tuple[Bundle, ...]
     document: Json = None
+    limits: dict[str, tuple[int, tuple[str, ...]]] = {}
+    """Named limits across runs: how many at a time, and the patterns of their workflows."""
+    notify: Notify | None = None
 
     @property
     def bundle(self) -> Bundle:
@@ -56,6 +66,7 @@ def load_settings(paths: Paths, cores: int) -> Settings:
             key_names=KEY_NAMES,
             schema_name="akm_response",
             agent_variables=AGENT_VARIABLES,
+            context="AKM_",
             judge_engine=workflow.get("judgeEngine"),
             map_width=_clamped(workflow.get("defaultMapConcurrency"), DEFAULT_MAP_WIDTH),
             max_concurrency=_clamped(workflow.get("maxConcurrency"), host),
@@ -64,7 +75,15 @@ def load_settings(paths: Paths, cores: int) -> Settings:
         host_concurrency=host,
         bundles=bundles_of(paths, document),
         document=document,
+        limits={
+            name: (int(limit["max"]), tuple(limit["workflows"])) for name, limit in workflow.get("limits", {}).items()
+        },
+        notify=_notify(workflow.get("notify")),
     )
+
+
+def _notify(entry: Json) -> Notify | None:
+    return None if entry is None else Notify(tuple(entry["command"]), tuple(entry.get("on", OCCASIONS)))
 
 
 def bundles_of(paths: Paths, document: dict[str, Json]) -> tuple[Bundle, ...]:

@@ -13,7 +13,7 @@ import msgspec
 
 from flowstone.drivers.journal import Journal, replay
 from flowstone.drivers.local import DriveEnd, Halt, LocalDriver
-from flowstone.drivers.transitions import refuse_child, reopened, steps_to_reopen, unrouted
+from flowstone.drivers.transitions import Again, refuse_child, reopened, rerun, steps_to_reopen, unrouted
 from flowstone.errors import IllegalTransition
 from flowstone.plan.model import Plan
 from flowstone.plan.units import AnySpec
@@ -40,6 +40,10 @@ class DriveOptions(msgspec.Struct, frozen=True):
     host_width: int | None = None
     reopen: bool = False
     """Take up again a run that failed, is held or was rejected."""
+    again: Again | None = None
+    """A step to run afresh, in a run of any status."""
+    cancel_older: bool = False
+    """Give up the runs that stand before this one under its limit, instead of waiting for them."""
 
 
 class Executed(msgspec.Struct, frozen=True):
@@ -100,7 +104,7 @@ def drive_run(
         refuse_child(row.record)
         state = replay(store, run_id, plan_of(row))
         watcher = _Watcher(observer)
-        first = _first_events(state, clock.now_ms(), reopen=options.reopen)
+        first = _first_events(state, clock.now_ms(), options)
         if first is None:
             return DriveReport(row, state, DriveEnd(Halt.ENDED), [], watcher.warnings)
         workshop = workshop_of(row, state)
@@ -110,6 +114,7 @@ def drive_run(
             host_width=options.host_width if state.plan.limits.host_capped else None,
             run_width=_run_width(state, options),
             steps_left=options.max_steps,
+            only=options.again.step if options.again is not None and options.again.only else None,
         )
         drive = _Drive(state, Journal(store, run_id, state.seq), facts, workshop, clock, watcher, options)
         end = asyncio.run(drive.run(first, lease))
@@ -123,14 +128,16 @@ def _run_width(state: State, options: DriveOptions) -> int | None:
     return limits.run_width or options.run_width or limits.default_run_width
 
 
-def _first_events(state: State, now: int, *, reopen: bool) -> list[Event] | None:
+def _first_events(state: State, now: int, options: DriveOptions) -> list[Event] | None:
     """What to record before anything else; None when there is nothing to drive."""
     driver = DriverStarted(now, f"pid {os.getpid()}")
-    again = unrouted(state)
-    if reopen:
+    unselected = unrouted(state)
+    if options.again is not None:
+        return [*rerun(state, options.again, now), driver]
+    if options.reopen:
         event = reopened(state, now)
         if event is not None:
-            return [RunReopened(now, tuple(dict.fromkeys((*event.steps, *again)))), driver]
+            return [RunReopened(now, tuple(dict.fromkeys((*event.steps, *unselected)))), driver]
     if state.status is RunStatus.SUCCEEDED:
         return None
     if state.status is not RunStatus.ACTIVE:
@@ -139,7 +146,7 @@ def _first_events(state: State, now: int, *, reopen: bool) -> list[Event] | None
             code="RUN_NOT_ACTIVE",
             hint="Resume it first: resume reopens the step that stopped it.",
         )
-    return [RunReopened(now, again), driver] if again else [driver]
+    return [RunReopened(now, unselected), driver] if unselected else [driver]
 
 
 class _Drive:
@@ -228,12 +235,13 @@ class _Watcher:
                 self.executed.append(Executed(event.step, Status.FAILED, len(units), 0, text))
             if isinstance(event, StepClosed):
                 step = state.steps[event.step]
+                whole = "error" in (event.detail or {})
                 self.executed.append(
                     Executed(
                         event.step,
                         event.status,
-                        len(step.units),
-                        step.failures,
+                        0 if whole else len(step.units),
+                        0 if whole else step.failures,
                         event.summary or event.error or str((event.detail or {}).get("note", "")),
                     )
                 )

@@ -79,6 +79,7 @@ class LocalDriver:
         self._awake: asyncio.Event | None = None
         self._cause: str | None = None
         self._broken: BaseException | None = None
+        self._alarmed = len(state.alarms.given)
 
     def stop(self, cause: str) -> None:
         """Ask the drive to end what runs and to stop; from the loop's thread, any number of times."""
@@ -126,6 +127,10 @@ class LocalDriver:
         if events:
             self._journal.append(events, self._state)
             self._observer.recorded(self._state, events)
+            alarms = self._state.alarms.given
+            for alarm in alarms[self._alarmed :]:
+                self._observer.warned(alarm.text)
+            self._alarmed = len(alarms)
 
     def _start(self, dispatches: Sequence[Dispatch]) -> None:
         """Hand attempts out; all of them are on their way when this returns."""

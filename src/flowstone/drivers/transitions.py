@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from flowstone.drivers.journal import Journal
 from flowstone.errors import CorruptJournal, IllegalTransition, InputError
-from flowstone.plan.model import OnFailure, Route
+from flowstone.plan.model import Join, OnFailure, Route
 from flowstone.run.events import Event, RunAbandoned, RunReopened, RunStatus, Status, StepDecided
 from flowstone.run.fold import fold
 from flowstone.run.record import RunRecord
-from flowstone.run.state import State
+from flowstone.run.state import State, StepState
 
 
 def reopened(state: State, now: int) -> RunReopened | None:
@@ -24,6 +26,58 @@ def reopened(state: State, now: int) -> RunReopened | None:
             f"Workflow run {state.run_id} is already completed and cannot be resumed.", code="RUN_COMPLETED"
         )
     return RunReopened(now, steps_to_reopen(state))
+
+
+class Again(msgspec.Struct, frozen=True):
+    """A step to run afresh whatever became of it: with all that follows from it, or `only` itself."""
+
+    step: str
+    only: bool = False
+
+
+def rerun(state: State, again: Again, now: int) -> tuple[Event, ...]:
+    """The events that have a step run afresh, and with it what a plain resume would take up too.
+
+    InputError for an unknown step; IllegalTransition where `only` names one whose needs have not ended.
+    """
+    step = _known_step(state, again.step)
+    if state.status is RunStatus.ABANDONED:
+        raise IllegalTransition(
+            f"Workflow run {state.run_id} was given up; its steps are not run again.",
+            code="RUN_NOT_ACTIVE",
+            hint=f"Start a new run that takes over what it did: run FILE --reuse {state.run_id}",
+        )
+    if again.only:
+        good = {Status.SUCCEEDED, Status.SKIPPED} | ({Status.FAILED} if step.plan.join is Join.ALL_ENDED else set())
+        waits = [need for need in step.plan.needs if state.steps[need].status not in good]
+        if waits:
+            raise IllegalTransition(
+                f'Step "{step.id}" cannot run alone: it waits for {", ".join(waits)}, which has not succeeded.',
+                code="STEP_NOT_READY",
+                hint=f"Run it with all that comes before it: resume --from {waits[0]}",
+            )
+        return (RunReopened(now, (step.id,), fresh=True),)
+    below = _descendants(state, step)
+    stopped = tuple(name for name in steps_to_reopen(state) if name not in below)
+    return tuple(RunReopened(now, names, fresh=fresh) for names, fresh in ((stopped, False), (below, True)) if names)
+
+
+def _descendants(state: State, step: StepState) -> tuple[str, ...]:
+    """A step and all that waits for it, in file order."""
+    found, waiting = {step.place}, [step.place]
+    while waiting:
+        for place in state.dependents[state.order[waiting.pop()].id]:
+            if place not in found:
+                found.add(place)
+                waiting.append(place)
+    return tuple(state.order[place].id for place in sorted(found))
+
+
+def _known_step(state: State, step_id: str) -> StepState:
+    step = state.steps.get(step_id)
+    if step is None:
+        raise InputError(f'The run has no step "{step_id}".', hint=f"Its steps are: {', '.join(state.steps)}.")
+    return step
 
 
 def steps_to_reopen(state: State) -> tuple[str, ...]:
@@ -72,10 +126,7 @@ def abandoned(state: State, now: int) -> RunAbandoned:
 
 def decided(state: State, step_id: str, verdict: StepDecided) -> tuple[Event, ...]:
     """The events by which a person decides a step that its gate rejected or its judge left without a verdict."""
-    step = state.steps.get(step_id)
-    if step is None:
-        known = ", ".join(state.steps)
-        raise InputError(f'The run has no step "{step_id}".', hint=f"Its steps are: {known}.")
+    step = _known_step(state, step_id)
     if not step.spent and step.status is not Status.HELD:
         word = "running" if step.status is Status.OPEN else step.status
         raise IllegalTransition(

@@ -144,6 +144,7 @@ class Engines:
             fallback=fallback,
             concurrency=fallback.concurrency if fallback else None,
             passed=self._config.agent_variables,
+            context=self._config.context,
         )
 
     def _fallback(self, name: str, engine: Mapping[str, Any], tuning: Mapping[str, Any]) -> LlmSpec | None:

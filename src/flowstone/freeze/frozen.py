@@ -12,8 +12,11 @@ import msgspec
 
 from flowstone.errors import FreezeError
 from flowstone.freeze.engines import Engines, Notice
+from flowstone.freeze.environments import Bindings
 from flowstone.freeze.judge import freeze_gate
+from flowstone.freeze.prices import PriceList
 from flowstone.plan.bounds import CONCURRENCY, EXEC_TIMEOUT_MS
+from flowstone.plan.checks.structure import engines_of
 from flowstone.plan.codec import encode_plan, plan_hash
 from flowstone.plan.model import FanOut, Plan, Route, Single, Step, Unit
 from flowstone.plan.units import (
@@ -28,7 +31,7 @@ from flowstone.plan.units import (
     ScriptSpec,
     SleepSpec,
 )
-from flowstone.ports.catalog import EngineConfig
+from flowstone.ports.catalog import Catalog, EngineConfig
 
 DEFAULT_WIDTH = 4
 
@@ -46,16 +49,30 @@ class Frozen(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def freeze(plan: Plan, config: EngineConfig) -> Frozen:
-    """Resolve all that is open in a plan; ConfigError and FreezeError name the step."""
+def freeze(plan: Plan, config: EngineConfig, catalog: Catalog | None = None) -> Frozen:
+    """Resolve all that is open in a plan; ConfigError and FreezeError name the step.
+
+    Without a `catalog` nothing of env assets is frozen.
+    """
     engines = Engines(config, plan.defaults)
     steps = tuple(_step(step, config, engines) for step in plan.steps)
     step_width = _clamp(config.max_concurrency or config.host_concurrency) if plan.policies.reuse_units else None
     limits = msgspec.structs.replace(plan.limits, step_width=step_width)
     read_set = plan.read_set or ((plan.source,) if plan.source else ())
-    frozen = msgspec.structs.replace(plan, steps=steps, limits=limits, read_set=read_set)
+    frozen = _priced(msgspec.structs.replace(plan, steps=steps, limits=limits, read_set=read_set), config)
+    warnings = engines.warnings
+    if catalog is not None:
+        bindings = Bindings(catalog)
+        frozen = bindings.plan(frozen)
+        warnings = [*warnings, *bindings.warnings]
     text = encode_plan(frozen)
-    return Frozen(frozen, text, plan_hash(text), tuple(engines.notices), tuple(engines.warnings))
+    return Frozen(frozen, text, plan_hash(text), tuple(engines.notices), tuple(warnings))
+
+
+def _priced(plan: Plan, config: EngineConfig) -> Plan:
+    """The plan with what its models cost, as far as that is known."""
+    models = [spec.model for spec in engines_of(plan) if spec.model is not None]
+    return msgspec.structs.replace(plan, prices=PriceList(config.models).of(models)) if models else plan
 
 
 def _step(step: Step, config: EngineConfig, engines: Engines) -> Step:
@@ -80,11 +97,6 @@ def _unit(step: Step, unit: Unit, engines: Engines) -> Unit:
         case ExecSpec():
             timeout = unit.timeout_ms if unit.timeout_set else EXEC_TIMEOUT_MS
             return msgspec.structs.replace(_taught(step, unit), timeout_ms=timeout)
-        case ChildSpec(plan=None):
-            raise FreezeError(
-                f'Step "{step.id}" nests {spec.ref}: only files can be nested.',
-                hint="Fetch the file, put it beside this workflow and name it by its path.",
-            )
         case SleepSpec() | HttpSpec() | ScriptSpec() | ChildSpec() | LlmSpec() | AgentSpec():
             return unit
         case PromptTarget():

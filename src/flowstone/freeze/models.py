@@ -75,9 +75,9 @@ def _layer(path: str, document: Json) -> dict[str, dict[str, Any] | None]:
         raise _wrong(path, "must hold an object")
     if document.get("version") != VERSION or isinstance(document["version"], bool):
         raise _wrong(path, f'must have "version": {VERSION}')
-    unknown = [key for key in document if key not in ("version", "aliases")]
+    unknown = [key for key in document if key not in ("version", "aliases", "prices")]
     if unknown:
-        raise _wrong(path, f'has the unknown key "{unknown[0]}"; it takes version and aliases')
+        raise _wrong(path, f'has the unknown key "{unknown[0]}"; it takes version, aliases and prices')
     found: dict[str, dict[str, Any] | None] = {}
     for alias, columns in _folded(path, "aliases", document.get("aliases", {})).items():
         place = f"aliases.{alias}"

@@ -284,6 +284,14 @@ class Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     max_tokens: int | None = None
 
 
+class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a model costs, in US dollars for a million tokens of what it reads and of what it writes."""
+
+    model: str
+    tokens_in: float
+    tokens_out: float
+
+
 class SourceFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A file that compiling or freezing read: path, SHA-256 of its bytes, size in bytes."""
 
@@ -311,6 +319,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     policies: Policies = Policies()
     limits: Limits = Limits()
     budget: Budget = Budget()
+    prices: tuple[Price, ...] = ()
     source: SourceFile | None = None
     read_set: tuple[SourceFile, ...] = ()
     ir_version: int = IR_VERSION

@@ -67,11 +67,16 @@ class PassEnv(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="pass
 
 
 class EnvRef(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="env-ref"):
-    """An env asset: keys and secret names are frozen, values are read at dispatch."""
+    """An env asset: its bundle, keys and secret names are frozen, values are read at dispatch.
+
+    Without an `owner` nothing of it could be frozen: a unit that binds it will say why.
+    """
 
     ref: str
     keys: tuple[str, ...] = ()
     secret_names: tuple[str, ...] = ()
+    owner: str | msgspec.UnsetType = msgspec.UNSET
+    """Left out where it is unset, so that plans of before it was frozen keep their hashes."""
 
 
 EnvBinding: TypeAlias = LiteralEnv | PassEnv | EnvRef
@@ -146,6 +151,8 @@ class AgentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ag
     `passed` are the variables of the host that every agent program gets; its harness names more.
     `model` None leaves the choice to the program. `fallback` is the model engine of a platform that
     talks to one. `inference` is the tuning that was asked for, for harnesses that can pass it on.
+    `context` begins the names of the variables by which the program, and whatever it starts, knows the
+    run and the unit that it works for; None for none.
     """
 
     content: str
@@ -162,6 +169,7 @@ class AgentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ag
     concurrency: int | None = None
     judges: bool = False
     passed: tuple[str, ...] = ()
+    context: str | None = None
 
 
 EngineSpec: TypeAlias = LlmSpec | AgentSpec
@@ -186,13 +194,18 @@ class ScriptSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="s
     arguments: Expression
 
 
-class ChildSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="child"):
-    """A workflow run as a unit; `plan` is the child's whole plan once frozen."""
+class ChildSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="child", omit_defaults=True):
+    """A workflow run as a unit; `plan` is the child's whole plan once frozen.
+
+    `provenance` are the variables that tell where a fetched child came from; without them its
+    commands get those of the run that nests it.
+    """
 
     ref: str
     arguments: Expression
     plan: Any = None
     digest: str = ""
+    provenance: tuple[tuple[str, str], ...] = ()
 
 
 class PromptTarget(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="prompt-target", omit_defaults=True):

@@ -17,11 +17,16 @@ class Asset(msgspec.Struct, frozen=True):
 
 
 class EnvNames(msgspec.Struct, frozen=True):
-    """What freezing may know of an env asset: its canonical ref and names, sorted; never a value."""
+    """What freezing may know of an env asset: its canonical ref, its bundle, sorted names; never a value.
+
+    `dangerous` are those of the keys that make programs run other code.
+    """
 
     ref: str
     keys: tuple[str, ...]
     secret_names: tuple[str, ...]
+    owner: str = ""
+    dangerous: tuple[str, ...] = ()
 
 
 class Catalog(Protocol):
@@ -34,8 +39,11 @@ class Catalog(Protocol):
     def env_names(self, ref: str) -> EnvNames:
         """The names in an env asset, for freezing."""
 
-    def env_values(self, ref: str) -> dict[str, str]:
-        """The variables of an env asset with its secrets filled in, in the file's order."""
+    def env_values(self, ref: str) -> dict[str, str | None]:
+        """The variables of an env asset with its secrets filled in, in the file's order.
+
+        One whose secret is missing is None: it is not given to anybody.
+        """
 
 
 class EngineConfig(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -45,7 +53,8 @@ class EngineConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     `opencode` tells whether the program is there to fall back to. `setter` is the command that sets
     a key of the configuration, for hints; `key_names` are the variables that an engine's key is
     looked up in when it names none (`{}` stands for the engine), `schema_name` names a schema to a
-    model's server, `agent_variables` are what an agent program gets of the host's environment.
+    model's server, `agent_variables` are what an agent program gets of the host's environment,
+    `context` begins the names of the variables that tell it where in a run it works.
     """
 
     engines: Any = None
@@ -61,3 +70,4 @@ class EngineConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     key_names: tuple[str, ...] = ()
     schema_name: str = "response"
     agent_variables: tuple[str, ...] = ()
+    context: str | None = None

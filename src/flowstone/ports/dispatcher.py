@@ -58,8 +58,8 @@ class Dispatcher(Protocol):
     `perform` never raises for a unit's own failure: that is a failed Outcome. It raises
     DispatchSetupError when nothing of its kind can be performed at all. When its task is cancelled
     it ends all that it started (the whole process group: TERM, grace, KILL) before it re-raises
-    CancelledError. Nothing unredacted may leave it: values, errors, diagnostics and lines are
-    redacted before clipping.
+    CancelledError, or answers with an aborted outcome where there is something to tell. Nothing
+    unredacted may leave it: values, errors, diagnostics and lines are redacted before clipping.
     """
 
     async def perform(self, dispatch: Dispatch) -> Outcome:

@@ -114,5 +114,17 @@ class Store(Protocol):
     def delete(self, run_id: str) -> None:
         """Forget a run with its journal."""
 
+    def size(self, run_id: str) -> int:
+        """About how many bytes deleting a run would free, its blobs not counted."""
+
+    def sweep_blobs(self, *, dry_run: bool = False) -> tuple[int, int]:
+        """Remove blobs that no journal names; returns how many, and their bytes.
+
+        One that was put within the last hour stays: its event may be about to be appended.
+        """
+
+    def compact(self) -> None:
+        """Give what deleted runs held back to the system, where nobody else is in the way."""
+
     def close(self) -> None:
         """Release files and connections; closing twice does nothing."""

@@ -126,10 +126,11 @@ class RunClosed(msgspec.Struct, frozen=True, tag="run-closed", omit_defaults=Tru
 
 
 class RunReopened(msgspec.Struct, frozen=True, tag="run-reopened", omit_defaults=True):
-    """A person resumed the run: the steps named are pending again."""
+    """A person resumed the run: the steps named are pending again; `fresh`, nothing of them is reused."""
 
     at: int
     steps: tuple[str, ...]
+    fresh: bool = False
 
 
 class RunAbandoned(msgspec.Struct, frozen=True, tag="run-abandoned"):

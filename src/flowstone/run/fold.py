@@ -158,6 +158,7 @@ def _attempt_started(state: State, event: AttemptStarted) -> None:
     step.dispatched += 1
     state.count_running(step, event.index, 1)
     state.dispatched += 1
+    state.alarms.note("max_units", state.dispatched, event.at)
 
 
 def _judging_started(state: State, step: StepState, event: AttemptStarted) -> None:
@@ -174,7 +175,8 @@ def _attempt_ended(state: State, event: AttemptEnded) -> None:
     attempt = step.attempts[(event.unit, event.number)]
     attempt.ended_at = event.at
     attempt.outcome = event.outcome
-    state.tokens += event.outcome.tokens or 0
+    if event.outcome.tokens:
+        _count_tokens(state, step, event)
     if event.index < 0:
         if step.judged is attempt:
             state.count_running(step, event.index, -1)
@@ -187,6 +189,13 @@ def _attempt_ended(state: State, event: AttemptEnded) -> None:
     state.count_running(step, event.index, -1)
     step.queue.append(event.index)
     state.wake(step.place)
+
+
+def _count_tokens(state: State, step: StepState, event: AttemptEnded) -> None:
+    """Tokens count for the budget whoever used them, a judge's too (decision 3)."""
+    (step.used if event.index >= 0 else step.judges_used).add(event.outcome)
+    state.tokens += event.outcome.tokens or 0
+    state.alarms.note("max_tokens", state.tokens, event.at)
 
 
 def _step_closed(state: State, event: StepClosed) -> None:
@@ -241,6 +250,8 @@ def _run_reopened(state: State, event: RunReopened) -> None:
         step = state.steps[step_id]
         step.allowance_from = len(step.rejections)
         step.spent = False
+        if event.fresh:
+            _forget(step)
         if step.status in ENDED:
             state.unended += 1
         if step.status is Status.OPEN:
@@ -249,3 +260,9 @@ def _run_reopened(state: State, event: RunReopened) -> None:
         state.stopped -= step.status in STOPPED
         step.reset()
         state.wake(step.place)
+
+
+def _forget(step: StepState) -> None:
+    """What the step's units did stays on record, and is not reused."""
+    for attempt in step.attempts.values():
+        attempt.stale = True

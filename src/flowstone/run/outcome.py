@@ -82,7 +82,8 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True, array_like=False)
     `value` is the unit's result, already redacted (None also stands for "no output": then
     `absent`). Large values are in the blob store under `blob` and `value` is None. `error` is one
     line for people; `diagnostic` is what is kept for `status --units`, clipped. `ran` tells whether
-    the work was really started: an attempt that could not start never satisfies a poll.
+    the work was really started: an attempt that could not start never satisfies a poll. `tokens` are
+    all that a model used, `tokens_in` and `tokens_out` its two parts where they were told.
     """
 
     reason: Reason | None = None
@@ -96,11 +97,15 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True, array_like=False)
     stdout: str | None = None
     stderr: str | None = None
     tokens: int | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
     retry_after_ms: int | None = None
     warnings: tuple[str, ...] = ()
     session: str | None = None
     child_run: str | None = None
     exchange: tuple[Exchange, ...] = ()
+    of_step: bool = False
+    """What failed concerns the step as a whole: any unit of it would have failed so."""
 
     @property
     def ok(self) -> bool:

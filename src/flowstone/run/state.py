@@ -17,6 +17,7 @@ from flowstone.plan.units import AgentSpec, LlmSpec
 from flowstone.run.events import RunStatus, Status, StepDecided, StepRejected
 from flowstone.run.outcome import Outcome, Reason
 from flowstone.run.record import RunSummary
+from flowstone.run.usage import Alarms, Used
 
 
 class Attempt(msgspec.Struct):
@@ -34,6 +35,8 @@ class Attempt(msgspec.Struct):
     outcome: Outcome | None = None
     lost: bool = False
     tries: int = 1
+    stale: bool = False
+    """Its result is not wanted again: a person had the step run afresh."""
 
     @property
     def running(self) -> bool:
@@ -69,6 +72,7 @@ class StepState:
         "failures",
         "halt",
         "judged",
+        "judges_used",
         "loop",
         "next_index",
         "opened_at",
@@ -85,6 +89,7 @@ class StepState:
         "status",
         "summary",
         "units",
+        "used",
     )  # fmt: skip
 
     def __init__(self, place: int, plan: Step) -> None:
@@ -92,6 +97,8 @@ class StepState:
         self.plan = plan
         self.attempts: dict[tuple[str, int], Attempt] = {}
         self.dispatched = 0
+        self.used = Used()
+        self.judges_used = Used()
         self.rejections: list[StepRejected] = []
         self.allowance_from = 0
         self.decided: StepDecided | None = None
@@ -234,6 +241,7 @@ class State:
         self.open_steps = 0
         self.dispatched = 0
         self.tokens = 0
+        self.alarms = Alarms(plan.budget)
         self.engines: dict[str, int] = {}
         self.stopped = 0
         self.agenda = Agenda(range(len(self.order)))

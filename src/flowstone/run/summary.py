@@ -6,7 +6,7 @@ from typing import Any
 
 from flowstone.plan.model import OnError
 from flowstone.run.events import Status
-from flowstone.run.outcome import Outcome
+from flowstone.run.outcome import Outcome, Reason
 from flowstone.run.state import StepState
 from flowstone.values import canonical_json, clip
 
@@ -18,6 +18,16 @@ def with_vote(summary: str, detail: Any) -> str:
         return summary
     winner = vote["winner"] if isinstance(vote["winner"], str) else canonical_json(vote["winner"])
     return f"{summary} Vote: {clip(winner, 200)} won with {vote['votes']} of {vote['total']} vote(s)."
+
+
+def whole_failure(step: StepState, outcomes: list[Outcome | None]) -> tuple[Reason, str] | None:
+    """Why the step as a whole failed, whatever becomes of its units; None where it did not."""
+    if step.halt is not None and step.halt[0] in (Reason.BUDGET_EXCEEDED, Reason.UNIT_CAP_EXCEEDED):
+        return step.halt
+    problem = next((outcome for outcome in outcomes if outcome is not None and outcome.of_step), None)
+    return (
+        None if problem is None or problem.reason is None else (problem.reason, problem.error or problem.reason.value)
+    )
 
 
 def summary_of(step: StepState, outcomes: list[Outcome | None]) -> str:

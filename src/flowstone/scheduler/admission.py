@@ -25,8 +25,8 @@ def consider(turn: Turn, step: StepState) -> None:
     """Open, skip or fail a pending step, or leave it pending."""
     if turn.facts.steps_left == 0 or not turn.facts.admitting or step.spent:
         return
-    halting = turn.state.plan.policies.on_failure is OnFailure.HALT
-    if halting and turn.state.stopped:
+    only, halting = turn.facts.only, turn.state.plan.policies.on_failure is OnFailure.HALT
+    if only != step.id if only else halting and turn.state.stopped:
         return
     verdict = _join(turn, step)
     if verdict is None:

@@ -71,7 +71,7 @@ def _reuse(turn: Turn, step: StepState, index: int) -> bool:
     identity = identity_of(turn, step, index)
     number = 0
     while (attempt := step.attempts.get((identity.unit, number))) is not None:
-        if attempt.outcome is not None and attempt.outcome.ok and attempt.hash == identity.hash:
+        if attempt.outcome and attempt.outcome.ok and attempt.hash == identity.hash and not attempt.stale:
             step.unit(index).attempt = attempt
             close_unit(turn.state, step, index, ok=True)
             return True

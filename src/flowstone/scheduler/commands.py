@@ -19,8 +19,8 @@ class Facts(msgspec.Struct):
     `params` and `connections` are complete, secret ones included. `host_width` and `run_width`
     bound the units that run at one time on this machine and in this run (None: no bound).
     `steps_left` counts the steps that this drive may still finish (None: no bound); deciding
-    uses it up. Without `admitting` nothing new starts: what has ended is judged and closed.
-    `jitter` is a number from 0 up to 1, a fresh one for each decision.
+    uses it up. `only` names the one step that may open. Without `admitting` nothing new starts: what
+    has ended is judged and closed. `jitter` is a number from 0 up to 1, afresh for each decision.
     """
 
     params: dict[str, Any]
@@ -28,6 +28,7 @@ class Facts(msgspec.Struct):
     host_width: int | None = None
     run_width: int | None = None
     steps_left: int | None = None
+    only: str | None = None
     admitting: bool = True
     jitter: float = 0.0
 

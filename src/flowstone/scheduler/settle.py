@@ -10,7 +10,7 @@ from flowstone.plan.model import FanOut, OnError, Reducer, Route, Single
 from flowstone.run.events import Status, StepClosed
 from flowstone.run.outcome import Outcome, Reason
 from flowstone.run.state import StepState
-from flowstone.run.summary import summary_of, with_vote
+from flowstone.run.summary import summary_of, whole_failure, with_vote
 from flowstone.scheduler.bindings import resolve
 from flowstone.scheduler.closing import fail_step
 from flowstone.scheduler.commands import Turn
@@ -27,8 +27,8 @@ def settle(turn: Turn, step: StepState) -> None:
         return
     outcomes = [unit.attempt.outcome if unit.attempt else None for _, unit in sorted(step.units.items())]
     summary = summary_of(step, outcomes)
-    if step.halt is not None and step.halt[0] in (Reason.BUDGET_EXCEEDED, Reason.UNIT_CAP_EXCEEDED):
-        fail_step(turn, step, *step.halt, whole=True)
+    if (failure := whole_failure(step, outcomes)) is not None:
+        fail_step(turn, step, *failure, whole=True)
         return
     if step.failures and (step.plan.on_error is OnError.FAIL or step.halt is not None):
         reason, error = _first_failure(step, outcomes)

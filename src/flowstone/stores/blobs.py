@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
+import time
+from collections.abc import Callable
 
 from flowstone.errors import CorruptJournal
 from flowstone.stores.files import make_private_folder, storage_error, sync_folder, write_durably
 from flowstone.values import sha256_hex
+
+LATELY_S = 3600
+"""For how long a blob is safe that no journal names yet."""
 
 
 class BlobFolder:
@@ -44,6 +51,21 @@ class BlobFolder:
             raise CorruptJournal(f"{path}: the blob was altered: it does not match its digest")
         return data
 
+    def sweep(self, named: Callable[[str], bool], *, dry_run: bool) -> tuple[int, int]:
+        """Remove blobs that are not `named` and were not put lately; returns how many, and their bytes."""
+        count = freed = 0
+        for folder, _, names in os.walk(self._folder):
+            for name in names:
+                path = os.path.join(folder, name)
+                found = _old_file(path)
+                if found is None or named(name):
+                    continue
+                if not dry_run:
+                    with contextlib.suppress(FileNotFoundError):
+                        os.unlink(path)
+                count, freed = count + 1, freed + found.st_size
+        return count, freed
+
     def _path(self, digest: str) -> str:
         return os.path.join(self._folder, digest[:2], digest)
 
@@ -54,6 +76,8 @@ class BlobFolder:
         except OSError:
             return False
         if same:
+            with contextlib.suppress(OSError):
+                os.utime(path)  # wanted again: no sweep takes it before its event is appended
             # Whoever wrote it may not have come to this yet.
             self._sync(os.path.dirname(path))
         return same
@@ -63,3 +87,12 @@ class BlobFolder:
             sync_folder(folder)
         except OSError as error:
             raise storage_error(error, folder) from error
+
+
+def _old_file(path: str) -> os.stat_result | None:
+    """What is known of a plain file that was not written lately."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found if stat.S_ISREG(found.st_mode) and time.time() - found.st_mtime > LATELY_S else None

@@ -128,3 +128,10 @@ def _decode(decoder: msgspec.json.Decoder[Any], body: str) -> Any:
         return decoder.decode(body)
     except (ValueError, TypeError, RecursionError) as error:
         raise CorruptJournal(f"the journal holds what this version cannot read: {error}") from error
+
+
+def blobs_named(body: str) -> list[str]:
+    """The digests of the blobs that a stored event or outcome names (and perhaps some that it only quotes)."""
+    import re
+
+    return re.findall('"blob":"([0-9a-f]{64})"', body) if '"blob":"' in body else []

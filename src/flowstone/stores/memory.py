@@ -10,7 +10,7 @@ from flowstone.errors import CorruptJournal, LeaseHeld, StoreError
 from flowstone.run.events import AttemptEnded, AttemptStarted, Event, Recorded, RunStatus
 from flowstone.run.outcome import Outcome
 from flowstone.run.record import RunRecord, RunRow, RunSummary
-from flowstone.stores.codec import decode_event, decode_outcome, encode_event, encode_outcome
+from flowstone.stores.codec import blobs_named, decode_event, decode_outcome, encode_event, encode_outcome
 from flowstone.stores.files import check_run_id
 from flowstone.stores.lookup import conflict, pick_id, unknown_run
 from flowstone.values import sha256_hex
@@ -123,6 +123,20 @@ class MemoryStore:
         self._run(run_id)
         del self._runs[run_id]
         self._log = [row for row in self._log if row[1] != run_id]
+
+    def size(self, run_id: str) -> int:
+        run = self._run(run_id)
+        return len(run.record.plan) + sum(map(len, run.bodies))
+
+    def sweep_blobs(self, *, dry_run: bool = False) -> tuple[int, int]:
+        named = {found for run in self._runs.values() for body in run.bodies for found in blobs_named(body)}
+        lost = {digest: data for digest, data in self._blobs.items() if digest not in named}
+        if not dry_run:
+            self._blobs = {digest: data for digest, data in self._blobs.items() if digest in named}
+        return len(lost), sum(map(len, lost.values()))
+
+    def compact(self) -> None:
+        """Memory is given back by itself."""
 
     def close(self) -> None:
         """Nothing is open; what was kept can still be read."""

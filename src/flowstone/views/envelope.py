@@ -9,6 +9,7 @@ from flowstone.run.events import RunStatus, Status
 from flowstone.run.record import RunRecord, RunRow
 from flowstone.run.state import State
 from flowstone.views.runs import check_in, run_object
+from flowstone.views.usage import run_usage, usage_object
 from flowstone.views.words import Word
 
 
@@ -51,6 +52,7 @@ def run_envelope(
         "executed": [_entry(step) for step in ended],
         "stepsProcessed": sum(step.status in (Status.SUCCEEDED, Status.FAILED) for step in ended),
     }
+    view |= usage_object(run_usage(state))
     if row.summary.status is RunStatus.SUCCEEDED:
         view["done"] = True
     view |= _gate(state)

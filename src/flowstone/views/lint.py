@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -12,15 +12,22 @@ from flowstone.diagnostics import SHOWN, WHOLE_FILE, Diagnostic, Severity
 STRUCTURE = "invalid-workflow-structure"
 WARNING = "workflow-warning"
 MISSING_UPDATED = "missing-updated"
+DANGEROUS_KEY = "dangerous-env-key"
+INVALID_ENV = "invalid-env-file"
 
 
 class Linted(msgspec.Struct, frozen=True):
-    """A file that was looked at. `undated`: it has no `updated:`; `dated`: it has been given one."""
+    """A file that was looked at. `undated`: it has no `updated:`; `dated`: it has been given one.
+
+    Of an env file: the keys with their lines that make programs run other code, and why it cannot be read.
+    """
 
     file: str
     diagnostics: tuple[Diagnostic, ...] = ()
     undated: bool = False
     dated: bool = False
+    dangerous: tuple[tuple[str, int], ...] = ()
+    unreadable: str | None = None
 
 
 def lint_view(files: Iterable[Linted]) -> dict[str, Any]:
@@ -34,6 +41,7 @@ def lint_view(files: Iterable[Linted]) -> dict[str, Any]:
         if len(errors) > SHOWN:
             flagged.append(_hidden(linted.file, len(errors)))
         warnings += [_finding(linted.file, WARNING, d) for d in linted.diagnostics if d.severity is Severity.WARNING]
+        flagged += _env_findings(linted)
         if linted.dated:
             fixed.append(_undated(linted.file, fixed=True))
         elif linted.undated:
@@ -58,6 +66,14 @@ def _finding(file: str, issue: str, diagnostic: Diagnostic) -> dict[str, Any]:
     finding = {"file": file, "issue": issue, "code": diagnostic.code, "detail": detail, "fixed": False}
     place = diagnostic.place
     return finding if place == WHOLE_FILE else {**finding, "line": place.line, "column": place.column}
+
+
+def _env_findings(linted: Linted) -> Iterator[dict[str, Any]]:
+    for name, line in linted.dangerous:
+        detail = f"{name} makes programs run other code; name what a step needs differently, or pass it on its own."
+        yield {"file": linted.file, "issue": DANGEROUS_KEY, "detail": detail, "fixed": False, "line": line}
+    if linted.unreadable is not None:
+        yield {"file": linted.file, "issue": INVALID_ENV, "detail": linted.unreadable, "fixed": False}
 
 
 def _hidden(file: str, total: int) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from flowstone.plan.units import EnvBinding, EnvRef
 from flowstone.run.events import (
     AttemptEnded,
     AttemptStarted,
@@ -31,6 +32,8 @@ class LogSource(msgspec.Struct, frozen=True):
 
     ref_of: Callable[[str], str]
     is_first: Callable[[str, Event], bool]
+    bindings_of: Callable[[str, str], tuple[EnvBinding, ...]] = lambda run, step: ()
+    """What a step of a run binds, by its plan."""
 
 
 class LogQuery(msgspec.Struct, frozen=True):
@@ -72,8 +75,7 @@ def log_view(
 def _entries(offset: int, run_id: str, event: Event, source: LogSource, word: Word) -> Iterator[Fields]:
     """The documented entries of one journal event; most have one or none."""
     found = _typed(run_id, event, source, word)
-    if found is not None:
-        kind, metadata = found
+    for kind, metadata in (*([found] if found else []), *_accesses(run_id, event, source)):
         yield {
             "eventType": kind,
             "ref": source.ref_of(run_id),
@@ -81,6 +83,16 @@ def _entries(offset: int, run_id: str, event: Event, source: LogSource, word: Wo
             "id": offset,
             "metadata": {"runId": run_id, **metadata},
         }
+
+
+def _accesses(run_id: str, event: Event, source: LogSource) -> Iterator[tuple[str, Fields]]:
+    """The env assets that an attempt reads when it starts, by their names: never a value."""
+    if isinstance(event, AttemptStarted) and event.index >= 0:
+        for binding in source.bindings_of(run_id, event.step):
+            if isinstance(binding, EnvRef) and binding.owner:
+                names: Fields = {"envRef": binding.ref, "keys": list(binding.keys)}
+                names |= {"secretNames": list(binding.secret_names)} if binding.secret_names else {}
+                yield "env_access", {"stepId": event.step, "unitId": event.unit, **names}
 
 
 def _typed(run_id: str, event: Event, source: LogSource, word: Word) -> tuple[str, Fields] | None:

@@ -15,11 +15,21 @@ import msgspec
 
 from flowstone.plan.model import Route
 from flowstone.run.events import RunStatus, Status
+from flowstone.run.outcome import Exchange
 from flowstone.run.record import RunRow
 from flowstone.run.state import Attempt, State, StepState
 from flowstone.values import canonical_json
 from flowstone.views.graph import kind_of
 from flowstone.views.text import notes_of, one_line, plain_text, short_unit, spell_count, spell_ms, spell_part, tail
+from flowstone.views.usage import (
+    attempt_usage,
+    budget_object,
+    budget_warnings,
+    run_usage,
+    step_usage,
+    usage_object,
+    usage_text,
+)
 from flowstone.views.words import RUNNING, Word, plain_word
 
 MARKS = {
@@ -50,6 +60,8 @@ class UnitRow(msgspec.Struct, frozen=True):
     error: str | None = None
     diagnostic: str | None = None
     exit_code: int | None = None
+    usage: dict[str, Any] | None = None
+    exchange: tuple[Exchange, ...] = ()
     notes: tuple[str, ...] = ()
     """What a user should know of the result besides: that output was cut, that something was left running."""
 
@@ -86,7 +98,10 @@ def document(
         "params": record.params,
         "error": state.error,
         "outputs": state.outputs,
-        "steps": [_step_document(step, now, units) for step in state.order],
+        **usage_object(run_usage(state)),
+        **budget_object(state),
+        "warnings": budget_warnings(state),
+        "steps": [_step_document(state, step, now, units) for step in state.order],
         "children": [_child_document(child) for child in children],
     }
 
@@ -126,11 +141,14 @@ def text_lines(
     lines.append(f"  file  {one_line(record.source_path or record.ref)}")
     if (duration := duration_of(state, now)) is not None:
         lines.append(f"  took  {spell_ms(duration)}" if not state.active else f"  age   {spell_ms(duration)}")
+    if used := usage_text(usage_object(run_usage(state)).get("usage")):
+        lines.append(f"  used  {used}")
+    lines += [f"  warning: {warning}" for warning in budget_warnings(state)]
     width = max((len(step.id) for step in state.order), default=0)
     for step in state.order:
-        lines += _step_lines(step, now, width, word)
+        lines += _step_lines(state, step, now, width, word)
         if units:
-            lines += [line for unit in unit_rows(step, now) for line in unit_lines(unit)]
+            lines += [line for unit in unit_rows(state, step, now) for line in unit_lines(unit)]
     if children:
         lines.append("nested runs")
         lines += [
@@ -178,12 +196,15 @@ def headline(state: State) -> str:
     return state.status.value
 
 
-def unit_rows(step: StepState, now: int) -> list[UnitRow]:
+def unit_rows(state: State, step: StepState, now: int) -> list[UnitRow]:
     """The units of a step that were ever started, in item order."""
     attempts: dict[str, int] = {}
     for attempt in step.attempts.values():
         attempts[attempt.unit] = attempts.get(attempt.unit, 0) + attempt.tries
-    return [_unit_row(step, attempt, attempts[attempt.unit], now) for attempt in step.final_attempts()]
+    return [
+        _unit_row(step, attempt, attempts[attempt.unit], now, usage_object(attempt_usage(state, step, attempt)))
+        for attempt in step.final_attempts()
+    ]
 
 
 def unit_lines(row: UnitRow) -> list[str]:
@@ -191,9 +212,15 @@ def unit_lines(row: UnitRow) -> list[str]:
     tried = f", {row.attempts} attempts" if row.attempts > 1 else ""
     reason = f"  {row.reason}" if row.reason else ""
     took = f"  {spell_ms(row.duration)}" if row.duration is not None else ""
-    lines = [f"      {one_line(short_unit(row.unit))}  {row.status}{reason}{took}{tried}"]
+    used = f"  {usage_text(row.usage)}" if row.usage else ""
+    lines = [f"      {one_line(short_unit(row.unit))}  {row.status}{reason}{took}{tried}{used}"]
     if row.reason or row.diagnostic:
         lines += _indented(row.diagnostic or row.error or "", "          ")
+    for said in row.exchange:
+        lines += [
+            f"          asked: {one_line(said.request[-VALUE_CHARS:])}",
+            f"          said:  {one_line(said.answer)}",
+        ]
     return [*lines, *(f"          note: {one_line(short_unit(note), 400)}" for note in row.notes)]
 
 
@@ -253,7 +280,7 @@ def step_notes(step: StepState, limit: int = 20) -> list[str]:
     return texts[:limit] + ([f"… and {len(texts) - limit:,} more"] if len(texts) > limit else [])
 
 
-def _step_document(step: StepState, now: int, units: bool) -> dict[str, Any]:
+def _step_document(state: State, step: StepState, now: int, units: bool) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "id": step.id,
         "kind": kind_of(step.plan),
@@ -268,13 +295,14 @@ def _step_document(step: StepState, now: int, units: bool) -> dict[str, Any]:
         "error": step.error,
         "summary": step.summary,
         "note": skip_note(step),
+        **usage_object(step_usage(state, step)),
     }
     if notes := step_notes(step):
         entry["notes"] = notes
     if step.blob is not None:
         entry["outputDigest"] = step.blob
     if units:
-        entry["unitRows"] = [_unit_document(unit) for unit in unit_rows(step, now)]
+        entry["unitRows"] = [_unit_document(unit) for unit in unit_rows(state, step, now)]
     return entry
 
 
@@ -291,10 +319,12 @@ def _unit_document(row: UnitRow) -> dict[str, Any]:
         "diagnostic": row.diagnostic,
         "exitCode": row.exit_code,
         "notes": list(row.notes),
+        **({"usage": row.usage} if row.usage else {}),
+        **({"exchange": [{"request": e.request, "answer": e.answer} for e in row.exchange]} if row.exchange else {}),
     }
 
 
-def _step_lines(step: StepState, now: int, width: int, word: Callable[[str], str]) -> list[str]:
+def _step_lines(state: State, step: StepState, now: int, width: int, word: Callable[[str], str]) -> list[str]:
     facts = [word(step.status.value)]
     counts = unit_counts(step)
     if step.fans_out and step.opened_at is not None:
@@ -302,6 +332,8 @@ def _step_lines(step: StepState, now: int, width: int, word: Callable[[str], str
         facts += [f"{counts['failed']} failed"] if counts["failed"] else []
     if (took := step_duration(step, now)) is not None:
         facts.append(spell_ms(took))
+    if used := usage_text(usage_object(step_usage(state, step)).get("usage")):
+        facts.append(used)
     if isinstance(step.plan.action, Route) and isinstance(step.detail, dict) and "route" in step.detail:
         facts.append(f"→ {step.detail['route'].get('selected')}")
     lines = [f"  {MARKS[step.status]} {step.id:<{width}}  {'  '.join(facts)}"]
@@ -326,7 +358,7 @@ def _indented(text: str, indent: str) -> Iterator[str]:
         yield f"{indent}{line}".rstrip()
 
 
-def _unit_row(step: StepState, attempt: Attempt, attempts: int, now: int) -> UnitRow:
+def _unit_row(step: StepState, attempt: Attempt, attempts: int, now: int, used: dict[str, Any]) -> UnitRow:
     outcome = attempt.outcome
     unit = step.units.get(attempt.index)
     if attempt.lost:
@@ -349,5 +381,7 @@ def _unit_row(step: StepState, attempt: Attempt, attempts: int, now: int) -> Uni
         outcome.error if outcome else None,
         outcome.diagnostic if outcome else None,
         outcome.exit_code if outcome else None,
+        used.get("usage"),
+        outcome.exchange if outcome else (),
         tuple(notes_of(outcome.warnings, attempt.unit)) if outcome else (),
     )

@@ -30,6 +30,7 @@ from flowstone.views.report_style import STYLE
 from flowstone.views.text import one_line, plain_text, spell_count, spell_ms, spell_size, tail
 from flowstone.views.timeline import timeline
 from flowstone.views.timeline_svg import timeline_svg
+from flowstone.views.usage import budget_warnings, run_usage, step_usage, usage_object, usage_text
 from flowstone.views.words import Word, plain_word
 
 TEXT_CHARS = 20_000
@@ -57,7 +58,7 @@ def report_page(row: RunRow, state: State, now: int, word: Word = plain_word) ->
         "</div>",
         *_outputs(page, state),
         "<h2>Steps</h2>",
-        *(part for step in state.order for part in _step(page, step, now)),
+        *(part for step in state.order for part in _step(page, state, step, now)),
     ]
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -103,6 +104,7 @@ def _header(page: _Page, row: RunRow, state: State, now: int, title: str) -> lis
         ("Started", iso_time(record.created_at)),
         ("Ended", iso_time(state.closed_at)),
         ("Duration", spell_ms(duration_of(state, now))),
+        ("Used", usage_text(usage_object(run_usage(state)).get("usage"))),
         ("Plan hash", record.plan_hash),
     ]
     words = headline(state)
@@ -113,6 +115,7 @@ def _header(page: _Page, row: RunRow, state: State, now: int, title: str) -> lis
     if state.plan.description:
         parts.append(f'<p class="dim">{escape(one_line(state.plan.description, 1_000))}</p>')
     parts.append(f"<dl>{listed}</dl>")
+    parts += [f'<p class="bad">{escape(warning)}</p>' for warning in budget_warnings(state)]
     if record.params:
         parts += ["<details><summary>Parameters</summary>", page.value(record.params), "</details>"]
     if state.error:
@@ -129,13 +132,14 @@ def _outputs(page: _Page, state: State) -> list[str]:
     return parts
 
 
-def _step(page: _Page, step: StepState, now: int) -> list[str]:
+def _step(page: _Page, state: State, step: StepState, now: int) -> list[str]:
     opened = " open" if step.status in (Status.FAILED, Status.HELD, Status.OPEN) else ""
     took = spell_ms(step_duration(step, now))
+    used = usage_text(usage_object(step_usage(state, step)).get("usage"))
     parts = [
         f'<details class="step" id="step-{escape(step.id)}"{opened}><summary><strong>{escape(step.id)}</strong> '
         f"{page.badge(step.status.value)} "
-        f'<span class="dim">{escape(kind_of(step.plan))}{_count(step)} {took}</span></summary>'
+        f'<span class="dim">{escape(kind_of(step.plan))}{_count(step)} {took} {used}</span></summary>'
     ]
     if (note := skip_note(step)) is not None:
         parts.append(f'<p class="dim">{escape(one_line(note, 500))}</p>')
@@ -149,7 +153,7 @@ def _step(page: _Page, step: StepState, now: int) -> list[str]:
         parts += ["<p>Output</p>", page.value(step.artifact)]
     if step.blob is not None:
         parts.append(f'<p class="dim">The output is large; it is kept under digest {escape(step.blob)}.</p>')
-    parts += _units(page, step, now)
+    parts += _units(page, state, step, now)
     parts.append("</details>")
     return parts
 
@@ -170,13 +174,13 @@ def _verdict(page: _Page, step: StepState) -> list[str]:
     return ["<p>Verdict</p>", page.value(shown)] if shown else []
 
 
-def _units(page: _Page, step: StepState, now: int) -> list[str]:
-    rows = unit_rows(step, now)
+def _units(page: _Page, state: State, step: StepState, now: int) -> list[str]:
+    rows = unit_rows(state, step, now)
     if not rows:
         return []
     chosen = sorted(rows, key=lambda unit: (unit.status == "succeeded", unit.index))[: min(page.rows, 300)]
     page.rows -= len(chosen)
-    parts = ["<table><tr><th>Unit</th><th>Status</th><th>Attempts</th><th>Took</th><th>Failure</th></tr>"]
+    parts = ["<table><tr><th>Unit</th><th>Status</th><th>Attempts</th><th>Took</th><th>Used</th><th>Failure</th></tr>"]
     parts += [_unit(page, unit) for unit in chosen]
     parts.append("</table>")
     if len(chosen) < len(rows):
@@ -190,7 +194,10 @@ def _unit(page: _Page, unit: UnitRow) -> str:
         text = unit.diagnostic or unit.error or ""
         failure = escape(unit.reason) + (page.text(text, "bad") if text and page.left > 0 else "")
     failure += "".join(f'<p class="dim">{escape(one_line(note, 400))}</p>' for note in unit.notes)
+    if unit.exchange and page.left > 0:
+        said = "".join(page.text(e.request, "dim") + page.text(e.answer) for e in unit.exchange)
+        failure += f"<details><summary>asked and said</summary>{said}</details>"
     return (
         f"<tr><td>{escape(one_line(unit.unit, 120))}</td><td>{page.badge(unit.status)}</td>"
-        f"<td>{unit.attempts}</td><td>{spell_ms(unit.duration)}</td><td>{failure}</td></tr>"
+        f"<td>{unit.attempts}</td><td>{spell_ms(unit.duration)}</td><td>{usage_text(unit.usage)}</td><td>{failure}</td></tr>"
     )

@@ -59,6 +59,7 @@ def binding_view(binding: EnvBinding) -> dict[str, Any]:
             return {
                 "kind": "env-ref",
                 "ref": binding.ref,
+                **({"owner": {"bundle": binding.owner}} if binding.owner else {}),
                 "keys": list(binding.keys),
                 "secretNames": list(binding.secret_names),
             }

@@ -13,6 +13,7 @@ from flowstone.views.evidence import Peek, evidence_of, no_peek
 from flowstone.views.moments import iso
 from flowstone.views.runs import check_in, run_object
 from flowstone.views.units import unit_rows
+from flowstone.views.usage import budget_object, budget_warnings, run_usage, step_usage, usage_object
 from flowstone.views.words import Word
 
 
@@ -34,16 +35,21 @@ def status_view(
         "workflow": {
             "ref": row.record.ref,
             "title": row.record.title,
-            "steps": [step_object(step, word, peek) for step in state.order],
+            "steps": [
+                {**step_object(step, word, peek), **usage_object(step_usage(state, step))} for step in state.order
+            ],
         },
+        **usage_object(run_usage(state)),
+        **budget_object(state),
     }
     if units:
         view["units"] = unit_rows(state, word, now)
     directive = check_in(row.record, row.summary, now)
     if directive is not None:
         view["checkin"] = run["checkin"] = directive
-    if warnings:
-        view["warnings"] = list(warnings)
+    told = [*warnings, *budget_warnings(state)]
+    if told:
+        view["warnings"] = told
     return {**view, "shape": f"workflow-{verb}", "schemaVersion": 1}
 
 

@@ -12,6 +12,7 @@ from flowstone.values import canonical_json, clip
 from flowstone.views.moments import iso
 from flowstone.views.specs import engine_of, runtime_kind
 from flowstone.views.text import notes_of
+from flowstone.views.usage import attempt_usage, usage_object
 from flowstone.views.words import Word
 
 STALE_MS = 90_000
@@ -26,7 +27,9 @@ def unit_rows(state: State, word: Word, now: int) -> list[dict[str, Any]]:
     for step in state.order:
         attempts = sorted(step.attempts.values(), key=lambda a: (a.index < 0, a.index, a.unit, a.number))
         shared = _shared(step)
-        rows.extend({**_row(a, word, now), **(shared if a.index >= 0 else _judged(step))} for a in attempts)
+        for attempt in attempts:
+            row = {**_row(attempt, word, now), **(shared if attempt.index >= 0 else _judged(step))}
+            rows.append({**row, **usage_object(attempt_usage(state, step, attempt))})
     return rows
 
 

@@ -1,85 +1,13 @@
 """Workflows whose units are done by agent programs, and judged by a model or by an agent."""
 
 import json
+import os
+import sys
+from pathlib import Path
 
 import pytest
 
-from flowstone.testing.model_server import Answer, ModelServer
-
-REVIEW = """---
-type: workflow
-description: Review changed files and route the outcome
-params:
-  changed_files: { type: array, description: Files to review }
-defaults: { engine: reviewer, model: balanced, timeout: 10m, on_error: fail }
-budget: { max_units: 40, max_tokens: 200000 }
-steps:
-  - id: discover
-    output: { type: object, properties: { files: { type: array } }, required: [files] }
-  - id: review
-    map:
-      over: steps.discover.output.files
-      concurrency: 8
-      unit:
-        engine: reviewer
-        model: deep
-        timeout: 5m
-        retry: { max: 1, on: [timeout, llm_rate_limit] }
-        on_error: continue
-        output: { type: object, properties: { file: { type: string }, verdict: { type: string } }, required: [file] }
-    output: { type: array }
-    gate: { max_loops: 2 }
-  - id: aggregate
-    inputs: [steps.review.output]
-    output: { type: object, properties: { verdict: { type: string } }, required: [verdict] }
-  - id: triage
-    route:
-      input: steps.aggregate.output.verdict
-      when: [{ match: pass, step: ship }, { match: fail, step: rework }]
-      default: manual-triage
-  - id: ship
-  - id: rework
-  - id: manual-triage
----
-
-# Review Changes
-
-## discover
-
-List the files that need review, drawn from the `changed_files` parameter.
-
-### gate
-
-Every file named by `changed_files` is listed in the reported result.
-
-## review
-
-Review the file you were given for correctness bugs.
-
-### gate
-
-Every changed file has a verdict of `pass` or `fail`.
-
-## aggregate
-
-Combine the per-file review verdicts into one overall verdict.
-
-## triage
-
-Routes on the verdict.
-
-## ship
-
-Ship the change.
-
-## rework
-
-Do it again.
-
-## manual-triage
-
-Look at it.
-"""
+SERVE = Path(__file__).parents[2] / "contract/harnesses/serve.py"
 SMALL = """---
 type: workflow
 description: One step
@@ -100,10 +28,6 @@ It is done.
 PROGRAM = """#!/bin/sh
 printf '%s ' "$@" | tr '\\n' ' ' >> "{log}"; echo >> "{log}"
 case "$*" in
-  *"List the files"*) text='{{\\"files\\": [\\"a.c\\", \\"b.c\\"]}}' ;;
-  *"index 0"*) text='{{\\"file\\": \\"a.c\\", \\"verdict\\": \\"pass\\"}}' ;;
-  *"index 1"*) text='{{\\"file\\": \\"b.c\\", \\"verdict\\": \\"pass\\"}}' ;;
-  *Combine*) text='Here it is: {{\\"verdict\\": \\"pass\\"}}' ;;
   *"Return the JSON verdict"*) text='{{\\"complete\\": true, \\"missing\\": [], \\"feedback\\": \\"\\"}}' ;;
   *) text=done ;;
 esac
@@ -134,24 +58,6 @@ def bundle(tmp_path):
     return write
 
 
-def test_the_richer_example_of_the_reference(run, bundle, tmp_path):
-    verdicts = [Answer(json.dumps({"complete": True, "missing": [], "feedback": ""}))] * 2
-    with ModelServer(verdicts) as judge:
-        bundle(REVIEW, judge.endpoint)
-        done = run("akm", "workflow", "run", "workflows/w", "--changed_files", '["a.c", "b.c"]')
-    assert done.returncode == 0, done.stdout + done.stderr
-    answer = json.loads(done.stdout)
-    assert answer["run"]["status"] == "completed"
-    assert len(judge.asked) == 2
-    models = [line.split("--model ")[1].split()[0] for line in (tmp_path / "log").read_text().splitlines()]
-    assert models == ["sonnet-x", "opus-x", "opus-x", "sonnet-x", "sonnet-x"]
-    status = json.loads(run("akm", "workflow", "status", answer["run"]["id"], "--units").stdout)
-    units = {unit["unitId"]: unit for unit in status["units"]}
-    assert {unit["runtimeKind"] for unit in units.values() if "gate" not in unit["unitId"]} == {"agent"}
-    assert units["ship:solo"]["status"] == "completed"
-    assert units["aggregate:solo"]["tokens"] == 15
-
-
 def test_an_agent_as_judge(run, bundle, tmp_path):
     bundle(SMALL, judge="reviewer")
     done = run("akm", "workflow", "run", "workflows/w")
@@ -162,9 +68,30 @@ def test_an_agent_as_judge(run, bundle, tmp_path):
     assert "It is done." in asked[1]
 
 
-def test_a_platform_without_a_harness_is_refused_before_anything_is_started(run, bundle):
-    bundle(SMALL, platform="opencode-sdk")
+def test_a_platform_that_is_unknown_is_refused_before_anything_is_started(run, bundle):
+    bundle(SMALL, platform="nobody")
     done = run("akm", "workflow", "run", "workflows/w")
     assert done.returncode == 78
-    assert 'Engine \\"reviewer\\" of step \\"a\\" is an agent of the platform opencode-sdk' in done.stdout + done.stderr
-    assert json.loads(run("akm", "workflow", "list").stdout)["runs"] == []
+    assert "engines.reviewer.platform must be one of opencode, claude, opencode-sdk" in done.stdout + done.stderr
+
+
+def test_an_installed_opencode_is_the_engine_where_none_is_selected(run, tmp_path):
+    """The whole way of the synthesized engine: announced, frozen, served, its session and tokens on record."""
+    (tmp_path / "bundle/workflows").mkdir(parents=True)
+    (tmp_path / "bundle/workflows/w.md").write_text(SMALL[: SMALL.index("### gate")])
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "notes").mkdir()
+    program = tmp_path / "bin/opencode"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} {SERVE} {tmp_path / "notes"} "$@"\n')
+    program.chmod(0o755)
+    path = f"{program.parent}:{os.environ['PATH']}"
+    done = run("akm", "workflow", "run", "workflows/w", PATH=path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    answer = json.loads(done.stdout)
+    assert "opencode-sdk is used, since the program opencode is installed" in answer["warnings"][0]
+    program.unlink()
+    status = json.loads(run("akm", "workflow", "status", answer["run"]["id"], "--units").stdout)
+    (unit,) = status["units"]
+    assert (unit["engine"], unit["runtimeKind"], unit["platform"]) == ("opencode-sdk", "sdk", "opencode-sdk")
+    assert (unit["sessionId"], unit["tokens"]) == ("ses_1", 14)
+    assert status["workflow"]["steps"][0]["evidence"]["output"] == "hello"

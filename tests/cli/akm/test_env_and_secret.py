@@ -120,3 +120,97 @@ def test_secrets(akm):
     assert "empty" in akm.error("secret", "set", "none", code=2)["error"]
     akm.json("secret", "remove", "deploy-token")
     assert not path.exists()
+
+
+def test_lint_flags_keys_that_make_programs_run_other_code(akm):
+    akm.write("bundle/env/team/a.env", "# PATH=no\nA='x\nPATH=inside'\nexport PATH=/x\nDYLD_X=1\n")
+    akm.write("bundle/env/bad.env", "A=1\nsecret words\n")
+    akm.write("bundle/env/hidden.env", "LD_PRELOAD=1\n")
+    akm.write("bundle/env/hidden.env.sensitive", "")
+    found = akm.json("lint", code=0)
+    assert [(row["file"], row["issue"], row.get("line")) for row in found["flagged"]] == [
+        ("env/bad.env", "invalid-env-file", None),
+        ("env/team/a.env", "dangerous-env-key", 4),
+        ("env/team/a.env", "dangerous-env-key", 5),
+    ]
+    assert "PATH makes programs run other code" in found["flagged"][1]["detail"]
+    assert "secret words" not in str(found)
+    assert akm.json("lint", "--type", "workflows")["flagged"] == []
+    assert akm("lint", "--fail-on-flagged").returncode == 1
+    assert "env/team/a.env:4: PATH makes" in akm("lint", "--format", "text").stdout
+
+
+BINDING = """---
+type: workflow
+description: d
+params: { l: { type: array } }
+steps:
+  - id: a
+    map: { over: params.l, unit: { exec: { command: [sh, -c, "echo $K; touch hit"] }, env: [env/z], on_error: continue } }
+  - id: b
+    unit: { exec: { command: [cat, said] } }
+---
+
+# T
+
+## a
+
+Do a.
+
+## b
+
+Do b.
+"""
+
+
+def test_an_env_problem_fails_the_step_and_no_unit_alone(akm):
+    akm.write("bundle/workflows/w.md", BINDING)
+    done = akm.json("workflow", "run", "workflows/w", "--l", "[1,2]", code=1)
+    assert (done["executed"][0]["unitCount"], done["executed"][0]["failedUnits"]) == (0, 0)
+    assert "Env not found: env/z" in done["executed"][0]["summary"]
+    step = akm.json("workflow", "status", done["run"]["id"])["workflow"]["steps"][0]
+    assert list(step["evidence"]) == ["error"]
+    assert "Env not found: env/z" in step["evidence"]["error"]
+    assert not (akm.folder / "project/hit").exists()
+
+
+def test_names_of_a_binding_are_frozen_and_logged_and_a_change_is_refused(akm):
+    akm.write("bundle/workflows/w.md", BINDING)
+    akm.write("bundle/env/z.env", "K=value-of-k\nPS1=x\n")
+    akm.write("project/said", "nothing")
+    shown = akm.json("workflow", "plan", "workflows/w")
+    assert shown["steps"][0]["environment"] == [
+        {
+            "kind": "env-ref",
+            "ref": "bundle//env/z",
+            "owner": {"bundle": "bundle"},
+            "keys": ["K", "PS1"],
+            "secretNames": [],
+        }
+    ]
+    done = akm.json("workflow", "run", "workflows/w", "--l", "[1]", "--max-steps", "1")
+    assert "bundle//env/z sets PS1, which makes programs run other code." in done["warnings"]
+    events = akm.json("log", "--run", done["run"]["id"], "--type", "env_access", "--detail", "full")["events"]
+    assert [(e["metadata"]["envRef"], e["metadata"]["keys"]) for e in events] == [("bundle//env/z", ["K", "PS1"])]
+    again = akm.json("workflow", "run", "workflows/w", "--new", "--l", "[]", "--max-steps", "1")
+    akm.write("bundle/env/z.env", "K=value-of-k\n")
+    assert again["run"]["status"] == "active"
+
+
+def test_a_changed_set_of_names_is_refused_on_resume(akm):
+    akm.write("bundle/workflows/w.md", BINDING.replace("touch hit", "exit 3").replace(", on_error: continue", ""))
+    akm.write("bundle/env/z.env", "K=value-of-k\nL=${secret:none}\n")
+    run = akm.json("workflow", "run", "workflows/w", "--l", "[1]", code=1)["run"]["id"]
+    akm.write("bundle/env/z.env", "K=value-of-k\n")
+    akm.json("workflow", "resume", run)
+    done = akm.json("workflow", "run", run, code=1)
+    assert "has other keys than when the run was started (L is gone)" in done["executed"][0]["summary"]
+
+
+def test_what_a_step_was_given_is_hidden_in_the_output_of_another(akm):
+    akm.write("bundle/workflows/w.md", BINDING)
+    akm.write("bundle/env/z.env", "K=value-of-k\n")
+    akm.write("project/said", "it is value-of-k")
+    run = akm.json("workflow", "run", "workflows/w", "--l", "[]")["run"]["id"]
+    step = akm.json("workflow", "status", run)["workflow"]["steps"][1]
+    assert step["evidence"]["output"] == "it is [REDACTED]"

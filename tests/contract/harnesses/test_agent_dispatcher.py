@@ -127,9 +127,9 @@ def test_the_workspace_of_the_engine(bench: Bench) -> None:
 
 
 def test_a_platform_without_a_harness(bench: Bench) -> None:
-    outcome = bench.perform("opencode-sdk", None)
+    outcome = bench.perform("nobody", None)
     assert (outcome.reason, outcome.ran) == (Reason.DISPATCH_ERROR, False)
-    assert "the platform opencode-sdk cannot be dispatched" in (outcome.error or "")
+    assert "the platform nobody cannot be dispatched" in (outcome.error or "")
 
 
 def test_isolated_agent_works_in_one_worktree_for_its_whole_conversation(bench: Bench):

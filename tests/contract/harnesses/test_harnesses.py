@@ -1,4 +1,7 @@
-"""Every harness against a recorded transcript: how its program is called, and what its output says."""
+"""Every harness against a transcript of its program: how it is called, and what its output says.
+
+Those of claude, codex, gemini and opencode are recorded by tests/integration/agents/record.py.
+"""
 
 from __future__ import annotations
 
@@ -54,12 +57,14 @@ PASSED = {
     "aider": {"LLM_MODEL", "LLM_API_KEY", "LLM_BASE_URL"},
     "openhands": {"LLM_MODEL", "LLM_API_KEY", "LLM_BASE_URL"},
 }
+UUID = "00000000-0000-4000-8000-000000000001"
 SAID = {
-    "claude.out": (20, "0b7a1c52-6a1f-4f2a-9d58-0d9a3f2f5c11"),
-    "opencode.out": (285, "ses_5f1c2b3a4d"),
-    "codex.out": (24885, "0199a213-81c0-7800-8aa1-bbab2a035a53"),
-    "codex-earlier.out": (100, "67e55044-10b1-426f-9247-bb680e5fe0c8"),
-    "gemini.out": (34146, "a6e8c4d2-1f0b-4f47-8e21-6a0f3f4ce001"),
+    "claude.out": (214, UUID),
+    "claude-verbose.out": (214, UUID),
+    "opencode.out": (214, "ses_00000000000000000000000001"),
+    "codex.out": (214, UUID),
+    "codex-earlier.out": (214, None),
+    "gemini.out": (214, UUID),
     "copilot.out": (42, "5a1e7c0e-7f5f-4b5e-9a0e-1c7f0d4b2a10"),
     "pi.out": (1000, "7d0c3a86-3b5e-4f3b-8f0d-2f6e9b1c4d55"),
     "amazonq.out": (None, None),
@@ -162,6 +167,43 @@ def test_codex_gets_the_schema_as_a_file_that_is_gone_afterwards(bench: Bench) -
     call = bench.calls[0]
     assert json.loads(bench.note("schema")) == SCHEMA
     assert not Path(call[call.index("--output-schema") + 1]).exists()
+
+
+@pytest.mark.parametrize(
+    ("transcript", "session"),
+    [
+        ("claude-refused.out", UUID),
+        ("codex-refused.out", UUID),
+        ("opencode-refused.out", "ses_00000000000000000000000001"),
+    ],
+)
+def test_a_program_that_fails_tells_what_it_said_of_it(bench: Bench, transcript: str, session: str) -> None:
+    program = bench.program(f"cat {TRANSCRIPTS / transcript}; echo noise >&2; exit 1\n")
+    outcome = bench.perform(transcript.partition("-")[0], program)
+    assert (outcome.reason, outcome.exit_code, outcome.session) == ("non_zero_exit", 1, session)
+    said = (outcome.error or "").split("\n")[0]
+    assert " exited 1 and reported a failure: " in said
+    assert "that key is no good" in said
+    assert (outcome.error or "").endswith("stderr:\nnoise")
+
+
+def test_codex_before_its_threads(bench: Bench) -> None:
+    """Versions before 0.40 tell their session, and their answer with the end of the task."""
+    events = (
+        {"id": "", "msg": {"type": "session_configured", "session_id": "s-1", "model": "m"}},
+        {"id": "0", "msg": {"type": "agent_message", "message": "I have looked."}},
+        {"id": "0", "msg": {"type": "task_complete", "last_agent_message": "done"}},
+    )
+    lines = "\n".join(json.dumps(event) for event in events)
+    outcome = bench.perform("codex", bench.program(f"cat <<'END'\n{lines}\nEND\n"))
+    assert (outcome.value, outcome.session) == ("done", "s-1")
+
+
+def test_gemini_is_asked_for_json_once(bench: Bench) -> None:
+    """Given twice, the option is a list to the program, which then prints text."""
+    args = ("--output-format", "json")
+    bench.perform("gemini", bench.prints("gemini.out"), args=args, schema=SCHEMA)
+    assert bench.calls == [[*args, "-p", P]]
 
 
 FAILURES = {

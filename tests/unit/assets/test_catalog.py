@@ -127,7 +127,7 @@ def test_a_pipe_is_no_asset(catalog, tmp_path):
 
 
 def test_env_values_are_filled_from_secrets(catalog):
-    assert catalog.env_values("env/app") == {"A": "1", "B": "pre-hush\n", "D": "$HOME ${X}"}
+    assert catalog.env_values("env/app") == {"A": "1", "B": "pre-hush\n", "C": None, "D": "$HOME ${X}"}
     assert catalog.env_values("env/plain") == {"P": "1"}
     assert catalog.env_values("env/app2") == {"T": "of two"}
 

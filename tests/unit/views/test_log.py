@@ -1,6 +1,7 @@
 """The log: documented types, in order, with ids and without content (akm facts 23)."""
 
 from flowstone.formats.akm_common.dialect import AkmDialect
+from flowstone.plan.units import EnvRef, LiteralEnv
 from flowstone.run.events import RunAbandoned
 from flowstone.testing.plans import route, solo, spine
 from flowstone.testing.scripted_dispatcher import Script
@@ -77,3 +78,22 @@ def test_filters():
     assert [entry["eventType"] for entry in recent["events"]] == ["workflow_finished"]
     assert recent["totalCount"] > 1
     assert log(bench, run=RUN)["run"] == RUN
+
+
+def test_an_attempt_that_binds_an_env_asset_tells_which_names_it_reads():
+    bench = driven(spine(solo("a")), Script().on("a", ok("v")))
+    events = [(entry.seq, RUN, entry.event) for entry in bench.store.read(RUN)]
+    bound = (LiteralEnv("L", "literal"), EnvRef("b//env/z", ("K",), ("tok",), "b"), EnvRef("env/unknown"))
+    source = LogSource(lambda run: "b//workflows/w", lambda run, event: False, lambda run, step: bound)
+    shown = log_view(events, source, LogQuery(), WORD, full=True)["events"]
+    kinds = [entry["eventType"] for entry in shown]
+    assert kinds[:3] == ["workflow_unit_started", "env_access", "workflow_unit_finished"]
+    assert shown[1]["metadata"] == {
+        "runId": RUN,
+        "stepId": "a",
+        "unitId": "a:solo",
+        "envRef": "b//env/z",
+        "keys": ["K"],
+        "secretNames": ["tok"],
+    }
+    assert log_view(events, source, LogQuery(type="env_access"), WORD)["totalCount"] == 1

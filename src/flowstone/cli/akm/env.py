@@ -120,10 +120,10 @@ def _values(ref: str, output: Output) -> dict[str, str]:
         full = vault.ref("env", ref)
         values = flow.wiring.catalog.env_values(full)
         _warn(vault.dangerous_keys(full), full, output)
-        for name in flow.wiring.catalog.env_names(full).keys:
-            if name not in values:
-                output.warn(f"{name} is left out: a secret that it names does not exist.")
-    return values
+    for name, value in values.items():
+        if value is None:
+            output.warn(f"{name} is left out: a secret that it names does not exist.")
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _warn(names: tuple[str, ...], ref: str, output: Output) -> None:

@@ -41,7 +41,8 @@ def command(kind: str | None, folder: str | None, fix: bool, fail_on_flagged: bo
     with Flowstone() as flow:
         root = _root(flow, folder)
         files = workflow_files(root) if kind in (None, "workflows") else iter(())
-        view = lint_view(linted(flow, root, path, fix) for path in files if _is_ours(flow, path))
+        workflows = (linted(flow, root, path, fix) for path in files if _is_ours(flow, path))
+        view = lint_view([*workflows, *(env_files(flow, root) if kind is None else ())])
     emit(view, output, {Format.TEXT: lint_text})
     return exit_codes.FAILED if fail_on_flagged and view["flagged"] else exit_codes.OK
 
@@ -63,6 +64,15 @@ def linted(flow: Flowstone, root: str, path: str, fix: bool) -> Linted:
     dated = undated and fix and add_date(path)
     ((_, found),) = flow.lint([path])
     return Linted(os.path.relpath(path, root).replace(os.sep, "/"), found, undated, dated)
+
+
+def env_files(flow: Flowstone, root: str) -> Iterator[Linted]:
+    """The env assets of a bundle: only the names in them are looked at; sensitive ones are left out."""
+    from flowstone.views.lint import Linted
+
+    for entry, keys in flow.wiring.vault_at(root).suspects():
+        file = os.path.relpath(entry.path, root).replace(os.sep, "/")
+        yield Linted(file, dangerous=keys, unreadable=entry.problem)
 
 
 def add_date(path: str) -> bool:

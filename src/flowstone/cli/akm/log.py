@@ -12,6 +12,7 @@ from flowstone.cli.render.formats import Detail, Output, emit
 from flowstone.errors import InputError
 
 if TYPE_CHECKING:
+    from flowstone.plan.units import EnvBinding
     from flowstone.ports.store import Store
     from flowstone.run.events import Event
 
@@ -79,11 +80,12 @@ class _Runs:
         self._store = store
         self._refs: dict[str, str] = {}
         self._tags: dict[str, frozenset[str]] = {}
+        self._bindings: dict[str, dict[str, tuple[EnvBinding, ...]]] = {}
 
     def source(self) -> Any:
         from flowstone.views.log import LogSource
 
-        return LogSource(self._ref, self._is_first)
+        return LogSource(self._ref, self._is_first, self._bound)
 
     def tagged(
         self, events: Iterator[tuple[int, str, Event]], wanted: frozenset[str], unwanted: frozenset[str]
@@ -101,6 +103,15 @@ class _Runs:
         if run_id not in self._refs:
             self._load(run_id)
         return self._refs[run_id]
+
+    def _bound(self, run_id: str, step_id: str) -> tuple[EnvBinding, ...]:
+        from flowstone.plan.codec import decode_plan
+        from flowstone.views.specs import bindings_of
+
+        if run_id not in self._bindings:
+            steps = decode_plan(self._store.load(run_id).record.plan).steps
+            self._bindings[run_id] = {step.id: bindings_of(step.unit.spec) for step in steps if step.unit is not None}
+        return self._bindings[run_id].get(step_id, ())
 
     def _tags_of(self, run_id: str) -> frozenset[str]:
         if run_id not in self._tags:

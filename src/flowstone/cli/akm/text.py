@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from flowstone.cli.render.formats import Envelope, Format, Writer
 from flowstone.cli.render.terminal import neutral, one_line
 from flowstone.views.text import short_unit
+from flowstone.views.usage import usage_text
 
 if TYPE_CHECKING:
     from flowstone.run.record import RunRow
@@ -54,6 +55,8 @@ def _facts(run: dict[str, Any], envelope: dict[str, Any]) -> list[str]:
     lines = []
     if run["currentStepId"] is not None:
         lines.append(f"at step {run['currentStepId']}")
+    if used := usage_text(envelope.get("usage")):
+        lines.append(f"used {used}")
     if envelope.get("aborted"):
         lines.append("stopped by the time limit" if envelope.get("timedOut") else "stopped on request")
     if "outputs" in run:
@@ -65,8 +68,9 @@ def _facts(run: dict[str, Any], envelope: dict[str, Any]) -> list[str]:
 
 def _step_line(step: dict[str, Any]) -> str:
     about = step.get("notes") or step.get("summary") or ""
-    line = f"  {GLYPHS.get(step['status'], '?')} {step['id']}  {step['status']}  {one_line(short_unit(about))}"
-    return line.rstrip()
+    used = usage_text(step.get("usage"))
+    words = [step["id"], step["status"], *([used] if used else []), one_line(short_unit(about))]
+    return f"  {GLYPHS.get(step['status'], '?')} {'  '.join(words)}".rstrip()
 
 
 def _executed_line(step: dict[str, Any]) -> str:
@@ -75,6 +79,7 @@ def _executed_line(step: dict[str, Any]) -> str:
 
 def _unit_line(unit: dict[str, Any]) -> str:
     words = [GLYPHS.get(unit["status"], "?"), short_unit(unit["unitId"]), unit["status"], unit["failureReason"] or ""]
+    words += [used] if (used := usage_text(unit.get("usage"))) else []
     line = ("  " + "  ".join([*words, one_line(short_unit(unit["diagnostic"] or ""))])).rstrip()
     return "\n".join([line, *(f"      note: {one_line(short_unit(note))}" for note in unit.get("notes", ()))])
 

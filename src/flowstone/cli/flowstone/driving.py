@@ -23,7 +23,14 @@ def drive_options(function: F) -> F:
 
 
 def drive_and_tell(
-    flow: Flowstone, run_id: str, given: Given, *, reopen: bool, quiet: bool, as_json: bool, **bounds: Any
+    flow: Flowstone,
+    run_id: str,
+    given: Given,
+    *,
+    reopen: bool,
+    quiet: bool,
+    as_json: bool,
+    **bounds: Any,
 ) -> int:
     """Drive a run to where it gets, with progress and summary; returns the exit code."""
     from flowstone.cli.flowstone.watch import Progress
@@ -35,7 +42,14 @@ def drive_and_tell(
     )
     progress = Progress(plain_word, quiet=quiet, on_stderr=as_json)
     try:
-        report = flow.drive(run_id, given, options=options, observer=progress.observer, reopen=reopen, lines=not quiet)
+        report = flow.drive(
+            run_id,
+            given,
+            options=options,
+            observer=progress.observer,
+            reopen=reopen,
+            lines=not quiet,
+        )
     finally:
         progress.close()
     progress.tell_end(report)

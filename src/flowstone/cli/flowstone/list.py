@@ -19,6 +19,7 @@ def command(active: bool, limit: int, as_json: bool) -> None:
 
     with Flowstone() as flow:
         rows = flow.list(active_only=active)[:limit]
+        waiting = flow.waiting()
     entries = [run_entry(row) for row in rows]
     if as_json:
         say_document(pretty_json({"runs": entries}) + "\n")
@@ -27,5 +28,6 @@ def command(active: bool, limit: int, as_json: bool) -> None:
         say("no runs yet; start one with: flowstone run FILE\n")
     for entry in entries:
         at = f"  at {entry['currentStep']}" if entry["currentStep"] else ""
+        at += f'  waits under the limit "{waiting[entry["run"]].limit}"' if entry["run"] in waiting else ""
         title = one_line(str(entry["title"] or entry["ref"]))
         say(f"{entry['run']}  {entry['status']:<9}  {entry['createdAt']}  {title}{at}\n")

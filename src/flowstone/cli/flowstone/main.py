@@ -15,6 +15,7 @@ VERBS = {
     "akm": Verb("flowstone.cli.akm.main", "The command akm, for those who have the original installed."),
     "approve": Verb(f"{_HERE}.approve", "Let a step through that its gate could not decide."),
     "completion": Verb(f"{_HERE}.completion", "Print the script that completes words in a shell."),
+    "gc": Verb(f"{_HERE}.gc", "Remove runs and files that nobody needs any more."),
     "lint": Verb(f"{_HERE}.lint", "Check workflow files for mistakes."),
     "list": Verb(f"{_HERE}.list", "List runs, the newest first."),
     "orun": Verb("flowstone.cli.orun.main", "The command orun, for those who have the original installed."),
@@ -25,6 +26,7 @@ VERBS = {
     "schema": Verb(f"{_HERE}.schema", "Print the JSON Schema of a language."),
     "show": Verb(f"{_HERE}.show", "Show a workflow with its parameters and steps."),
     "status": Verb(f"{_HERE}.status", "Show where a run stands."),
+    "vendor": Verb(f"{_HERE}.vendor", "Pin remote workflows and what they nest in this folder."),
     "view": Verb(f"{_HERE}.view", "Print the steps of a workflow and what they wait for."),
     "why": Verb(f"{_HERE}.why", "Tell why a unit ran, was reused, failed or was skipped."),
 }

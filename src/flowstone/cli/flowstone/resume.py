@@ -17,6 +17,8 @@ from flowstone.cli.runs import chosen_run, given_of
 @click.command("resume", epilog="Example: flowstone resume --last")
 @run_choice
 @click.option("--set", "sets", multiple=True, metavar="NAME=VALUE", help="Give a secret parameter again.")
+@click.option("--from", "from_step", metavar="STEP", help="Run STEP and all that follows from it afresh.")
+@click.option("--only", "only_step", metavar="STEP", help="Run STEP alone afresh; what follows from it stands.")
 @drive_options
 def command(
     run: str | None,
@@ -28,7 +30,8 @@ def command(
 ) -> None:
     """Go on with a run that failed, was held or was interrupted. Without RUN it is the newest one of this folder.
 
-    What succeeded before is not run again.
+    What succeeded before is not run again, unless --from or --only asks for it: then a run that
+    has succeeded can be taken up too.
     """
     from flowstone.api import Flowstone
 

@@ -36,10 +36,10 @@ def command(run: str | None, last: bool, units: bool, as_json: bool, form: str |
             _follow(flow, chosen, units)
         else:
             tell = say if form == "text" else say_document
-            tell(_rendered(flow.status(chosen), form, units))
+            tell(_rendered(flow, flow.status(chosen), form, units))
 
 
-def _rendered(view: RunView, form: str, units: bool) -> str:
+def _rendered(flow: Flowstone, view: RunView, form: str, units: bool) -> str:
     from flowstone.values import pretty_json
     from flowstone.views import overview
 
@@ -58,6 +58,8 @@ def _rendered(view: RunView, form: str, units: bool) -> str:
 
         return report_page(view.row, view.state, now_ms(), plain_word)
     lines = overview.text_lines(view.row, view.state, now_ms(), units=units, driver=view.driver, children=view.children)
+    if (waiting := flow.waiting().get(view.row.record.id)) is not None:
+        lines.insert(1, f"  {waiting.text}")
     return "".join(f"{neutral(line)}\n" for line in lines) + _hint(view)
 
 
@@ -76,7 +78,7 @@ def _follow(flow: Flowstone, run: str, units: bool) -> None:
     while True:
         view = flow.status(run)
         if live or view.state.seq != seen:
-            text = _rendered(view, "text", units)
+            text = _rendered(flow, view, "text", units)
             if live:
                 text = _screenful(text, terminal.width, terminal.height)
             say((f"\x1b[{shown}F\x1b[J" if live and shown else "") + text)

@@ -25,6 +25,7 @@ from flowstone.views.progress import (
     step_line,
 )
 from flowstone.views.text import short_unit
+from flowstone.views.usage import run_usage, usage_object, usage_text
 
 if TYPE_CHECKING:
     from flowstone.run.events import Event
@@ -135,7 +136,9 @@ def summary(state: State, word: Word, terminal: Terminal) -> list[str]:
     longest = max((len(line.word) for line in steps), default=0)
     lines = [text for line in steps for text in _step_lines(line, terminal, width, longest)]
     status = terminal.paint(word(state.status.value), BOLD)
-    lines.append(f"run {one_line(state.run_id)}: {status} in {elapsed_text(run_took_ms(state))}")
+    used = usage_text(usage_object(run_usage(state)).get("usage"))
+    took = elapsed_text(run_took_ms(state))
+    lines.append(f"run {one_line(state.run_id)}: {status} in {took}{f', {used}' if used else ''}")
     if isinstance(state.outputs, dict):
         lines += [one_line(f"  {name} = {shown(value)}") for name, value in state.outputs.items()]
     return lines

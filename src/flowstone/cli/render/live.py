@@ -7,7 +7,8 @@ loop, so it never sees a half-changed state, and what it draws is bounded by the
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from flowstone.cli.render.lines import call_soon, summary
@@ -54,6 +55,7 @@ class LiveView:
         )
         self._live = Live(console=self._console, auto_refresh=False, transient=True)
         self._state: State | None = None
+        self._below: dict[str, State] = {}
         self._above: list[str] = []
         self._due: object = None
         self._closed = False
@@ -62,6 +64,11 @@ class LiveView:
         if self._state is None:
             self._live.start()
         self._state = state
+        self._soon()
+
+    def nested(self, path: str, state: State, events: Sequence[Event]) -> None:
+        """The steps of a nested run stand below the step that waits for it, as long as that is open."""
+        self._below[path] = state
         self._soon()
 
     def line(self, step: str, unit: str, text: str) -> None:
@@ -101,7 +108,8 @@ class LiveView:
             self._console.print("\n".join(self._above), markup=False, emoji=False, soft_wrap=True)
             self._above.clear()
         if self._state is not None:
-            self._live.update(picture(self._state, self._word, self._console, _now_ms()), refresh=True)
+            drawn = picture(self._state, self._word, self._console, _now_ms(), self._below)
+            self._live.update(drawn, refresh=True)
             if self._state.active and _in_loop():
                 self._soon()
 
@@ -119,8 +127,13 @@ class _Fitting:
         return getattr(self._stream, name)
 
 
-def picture(state: State, word: Word, console: Console, now: int) -> Group:
-    """What stands on the screen, a row each: the steps that fit, the running ones first, and the run."""
+def picture(
+    state: State, word: Word, console: Console, now: int, below: Mapping[str, State] = MappingProxyType({})
+) -> Group:
+    """What stands on the screen, a row each: the steps that fit, the running ones first, and the run.
+
+    `below` are the nested runs by the way to them; their steps stand below the open step that they belong to.
+    """
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -129,34 +142,53 @@ def picture(state: State, word: Word, console: Console, now: int) -> Group:
     wide = console.width >= NARROW
     for _ in range(5 if wide else 3):
         table.add_column(no_wrap=True, overflow="ellipsis")
-    for step in visible(state.order, max(3, console.size.height - 4)):
+    rows = list(_rows(state, below, ""))
+    for name, step in visible(rows, max(3, console.size.height - 4)):
         line = step_line(step, word, now)
         glyph, style = GLYPHS.get(step.status, (SPINNER[now // 100 % len(SPINNER)], "cyan"))
         took = "" if line.took_ms is None else elapsed_text(line.took_ms)
         table.add_row(
             Text(glyph, style=style),
-            Text(clipped(one_line(step.id), max(4, console.width - (40 if wide else 16)))),
+            Text(clipped(one_line(name), max(4, console.width - (40 if wide else 16)))),
             Text(line.word, style=style),
             *([] if not wide else [Text(line.units, style="dim"), Text(took, style="dim")]),
         )
     ended = len(state.order) - sum(1 for step in state.order if step.status in ("pending", "open"))
     total = elapsed_text(0 if state.started_at is None else now - state.started_at)
-    running = spell_count(state.running, "unit")
+    running = spell_count(state.running + sum(nested.running for nested in below.values() if nested.active), "unit")
     run = f"   {ended}/{spell_count(len(state.order), 'step')}, {running} running, {total}"
     return Group(table, Text(run, style="bold", no_wrap=True, overflow="ellipsis"))
 
 
-def visible(steps: Sequence[StepState], room: int) -> list[StepState]:
-    """At most `room` steps in file order: all open ones, then those nearest to them."""
-    if len(steps) <= room:
-        return list(steps)
-    chosen = {step.place for step in [step for step in steps if step.status == "open"][:room]}
-    anchor = min(chosen) if chosen else next((s.place for s in steps if s.status == "pending"), len(steps) - 1)
-    for step in sorted(steps, key=lambda step: abs(step.place - anchor)):
+Row = tuple[str, "StepState"]
+"""A step with the way to it."""
+
+
+def _rows(state: State, below: Mapping[str, State], front: str) -> Iterator[Row]:
+    """Steps in file order, each open one followed by those of the run that it nests."""
+    for step in state.order:
+        path = f"{front}{step.id}"
+        yield path, step
+        if step.status == "open" and path in below:
+            yield from _rows(below[path], below, f"{path}/")
+
+
+def visible(rows: Sequence[Row], room: int) -> list[Row]:
+    """At most `room` rows in their order: all open ones, then those nearest to them."""
+    if len(rows) <= room:
+        return list(rows)
+    chosen = {place for place, (_, step) in enumerate(rows) if step.status == "open"}
+    chosen = set(sorted(chosen)[:room])
+    anchor = min(chosen) if chosen else _first_pending(rows)
+    for place in sorted(range(len(rows)), key=lambda place: abs(place - anchor)):
         if len(chosen) == room:
             break
-        chosen.add(step.place)
-    return [step for step in steps if step.place in chosen]
+        chosen.add(place)
+    return [rows[place] for place in sorted(chosen)]
+
+
+def _first_pending(rows: Sequence[Row]) -> int:
+    return next((place for place, (_, step) in enumerate(rows) if step.status == "pending"), len(rows) - 1)
 
 
 def _now_ms() -> int:

@@ -10,12 +10,13 @@ import asyncio
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from flowstone.dispatchers.agent.harness import Harness, Task
-from flowstone.dispatchers.agent.registry import HARNESSES, harness_of
-from flowstone.dispatchers.agent.result import over_time, refused, reply_of
+from flowstone.dispatchers.agent.registry import HARNESSES, SERVED, harness_of
+from flowstone.dispatchers.agent.result import not_begun, over_time, refused, reply_of
 from flowstone.dispatchers.answers.conversation import Conversation, Messages, Reply
 from flowstone.dispatchers.process.dispatcher import ProcessDispatcher
 from flowstone.dispatchers.process.failures import CannotStart
@@ -24,6 +25,12 @@ from flowstone.ports.dispatcher import Dispatch, Workspace
 from flowstone.redaction import Redactor
 from flowstone.run.outcome import Outcome, Reason, failed
 
+if TYPE_CHECKING:
+    from flowstone.dispatchers.agent.served.dispatcher import ServedAgents
+
+ARGUMENT_BYTES = 131_071
+"""Bytes of one argument that Linux passes on, its NUL left out."""
+
 
 class AgentDispatcher:
     """Runs agent programs by way of `commands`, which the caller closes. `env` is the host's."""
@@ -31,13 +38,16 @@ class AgentDispatcher:
     def __init__(self, commands: ProcessDispatcher, env: Mapping[str, str]) -> None:
         self._commands = commands
         self._env = env
+        self._served: ServedAgents | None = None
 
     async def perform(self, dispatch: Dispatch) -> Outcome:
         spec = dispatch.spec
         assert isinstance(spec, AgentSpec)
+        if spec.platform in SERVED:
+            return await self._servers().perform(dispatch)
         harness = harness_of(spec.platform)
         if harness is None:
-            known = ", ".join(HARNESSES)
+            known = ", ".join(sorted((*HARNESSES, *SERVED)))
             text = (
                 f'engine "{spec.engine}": the platform {spec.platform} cannot be dispatched (those that can: {known})'
             )
@@ -46,17 +56,30 @@ class AgentDispatcher:
         try:
             redactor = self._commands.redactor_of(spec.env, secrets)
         except CannotStart as error:
-            return refused(spec, error.reason, error.text)
+            return not_begun(spec, error, Redactor())
         call = _Call(dispatch, spec, harness, secrets, redactor, _deadline(dispatch.timeout_ms))
         if dispatch.isolation == "none":
             return await self._held(call, None)
+        from flowstone.dispatchers.process.worktrees import Stopped
+
         try:
             return await self._commands.isolated(dispatch, lambda workspace: self._held(call, workspace))
+        except Stopped as stopped:
+            return stopped.outcome
         except CannotStart as error:
-            return refused(spec, error.reason, redactor.text(error.text))
+            return not_begun(spec, error, redactor)
 
     async def close(self) -> None:
-        """Nothing is held here: the commands are the caller's."""
+        """End the servers; the commands are the caller's."""
+        if self._served is not None:
+            await self._served.close()
+
+    def _servers(self) -> ServedAgents:
+        if self._served is None:
+            from flowstone.dispatchers.agent.served.dispatcher import ServedAgents
+
+            self._served = ServedAgents(self._commands, self._env)
+        return self._served
 
     async def _held(self, call: _Call, workspace: Workspace | None) -> Outcome:
         """The whole conversation, its correction included, in one place."""
@@ -72,10 +95,13 @@ class AgentDispatcher:
             return call.over_time(Outcome(Reason.TIMEOUT))
         with _schema_file(call) as schema_file:
             command = _command(call, task_of(call.dispatch, messages, schema_file), left, self._env)
+            problem = _too_long(command)
+            if problem is not None:
+                return refused(call.spec, Reason.DISPATCH_ERROR, problem)
             try:
                 performed, redactor = await self._commands.captured(command, call.secrets, workspace)
             except CannotStart as error:
-                return refused(call.spec, error.reason, error.text)
+                return not_begun(call.spec, error, call.redactor)
         found = reply_of(performed, call.spec, call.harness, redactor)
         if isinstance(found, Outcome) and found.reason is Reason.TIMEOUT:
             return call.over_time(found)
@@ -132,10 +158,35 @@ def _command(call: _Call, task: Task, timeout_ms: int | None, env: Mapping[str, 
         cwd=None if own_place else _home(spec.workspace or "", env),
         cwd_rule=CwdRule.CONTAINED if own_place else CwdRule.RUN_FOLDER,
         env=(*(LiteralEnv(name, value, secret=False) for name, value in harness.variables(task)), *spec.env),
-        environment=EnvironmentRule(base=tuple(dict.fromkeys((*spec.passed, *harness.passed)))),
+        environment=EnvironmentRule(base=tuple(dict.fromkeys((*spec.passed, *harness.passed))), context=spec.context),
     )
     return msgspec.structs.replace(
-        call.dispatch, spec=command, timeout_ms=timeout_ms, context=(), schema=None, has_schema=False, messages=()
+        call.dispatch,
+        spec=command,
+        timeout_ms=timeout_ms,
+        context=_marks(call.dispatch, spec.context),
+        schema=None,
+        has_schema=False,
+        messages=(),
+    )
+
+
+def _marks(dispatch: Dispatch, prefix: str | None) -> tuple[tuple[str, str], ...]:
+    """Where in a run a program works; all that it starts is known by them when it has to end."""
+    names = {"RUN_ID": dispatch.run, "STEP_ID": dispatch.step, "UNIT_ID": dispatch.unit}
+    return () if prefix is None else tuple((prefix + name, value) for name, value in names.items())
+
+
+def _too_long(command: Dispatch) -> str | None:
+    """Why the system would refuse a command for its longest argument, which is the prompt."""
+    assert isinstance(command.spec, ExecSpec)
+    longest = max(len(str(word).encode("utf-8", "replace")) for word in command.spec.argv)
+    if longest <= ARGUMENT_BYTES:
+        return None
+    return (
+        f"its prompt has {longest} bytes, and the system passes at most {ARGUMENT_BYTES} in one argument of a program "
+        "(Linux: MAX_ARG_STRLEN, 32 pages). Let the step that makes the data write a file and hand on its path, "
+        "or use an engine that is not asked by arguments (opencode-sdk, or kind llm)"
     )
 
 

@@ -44,12 +44,17 @@ class Task(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Said(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a program's output says. `failure` is what it reports as its failure, in its own words."""
+    """What a program's output says. `failure` is what it reports as its failure, in its own words.
+
+    `tokens_in` and `tokens_out` are the parts of `tokens`, both or none of them.
+    """
 
     text: str = ""
     tokens: int | None = None
     session: str | None = None
     failure: str | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
 
 
 class NoAnswer(ValueError):

@@ -71,6 +71,23 @@ def count(*values: Json) -> int | None:
     return sum(known) if known else None
 
 
+Tokens = tuple[int | None, int | None]
+"""Tokens read and written; None where they were not told."""
+
+
+def more(before: Tokens, read: Json, written: Json) -> Tokens:
+    """The same with what one more message tells."""
+    return count(before[0], read), count(before[1], written)
+
+
+def told(tokens: Tokens) -> dict[str, int | None]:
+    """The fields of `Said` for tokens; the parts only where both are known."""
+    read, written = tokens
+    if read is None or written is None:
+        return {"tokens": count(read, written)}
+    return {"tokens": read + written, "tokens_in": read, "tokens_out": written}
+
+
 def parts_text(content: Json) -> str | None:
     """A text, or the texts of a list of content parts."""
     if isinstance(content, list):

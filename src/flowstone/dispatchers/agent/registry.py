@@ -18,6 +18,8 @@ HARNESSES = {
     "pi": "pi",
 }
 """The name of each platform (akm facts 3.11) and its module in `harnesses/`."""
+SERVED = ("opencode-sdk",)
+"""The platforms that have no harness, because they are talked to by a server of theirs (`served/`)."""
 
 
 def harness_of(platform: str) -> Harness | None:

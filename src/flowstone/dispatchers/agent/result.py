@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from flowstone.dispatchers.agent.harness import Harness, NoAnswer, Said
 from flowstone.dispatchers.answers.conversation import Reply
 from flowstone.dispatchers.process.capture import decode
 from flowstone.dispatchers.process.diagnostics import how_it_ended, not_started, seconds, tail_of, unit_diagnostic
+from flowstone.dispatchers.process.failures import CannotStart
 from flowstone.dispatchers.process.result import Performed
 from flowstone.plan.bounds import STDERR_TAIL_CHARS
 from flowstone.plan.units import AgentSpec
@@ -27,14 +30,19 @@ def reply_of(performed: Performed, spec: AgentSpec, harness: Harness, redactor: 
         what = "was ended, because the guard process that held it is gone"
         return _failed(performed, spec, Reason.DISPATCH_ERROR, what, redactor)
     if ending.status != 0:
-        return _failed(performed, spec, Reason.NON_ZERO_EXIT, how_it_ended(ending.status), redactor)
+        return _exited(performed, spec, harness, redactor)
     return _read(performed, spec, harness, redactor)
 
 
-def refused(spec: AgentSpec, reason: Reason, text: str) -> Outcome:
+def refused(spec: AgentSpec, reason: Reason, text: str, *, of_step: bool = False) -> Outcome:
     """The outcome of a program that was not started; `text` is redacted."""
     error = f'engine "{spec.engine}": the agent was not started: {text}'
-    return Outcome(reason, error=error, diagnostic=unit_diagnostic(error, ""), ran=False)
+    return Outcome(reason, error=error, diagnostic=unit_diagnostic(error, ""), ran=False, of_step=of_step)
+
+
+def not_begun(spec: AgentSpec, problem: CannotStart, redactor: Redactor) -> Outcome:
+    """The outcome of a program that cannot be started."""
+    return refused(spec, problem.reason, redactor.text(problem.text), of_step=problem.of_step)
 
 
 def over_time(spec: AgentSpec, timeout_ms: int, outcome: Outcome) -> Outcome:
@@ -58,19 +66,38 @@ def _read(performed: Performed, spec: AgentSpec, harness: Harness, redactor: Red
         return _failed(performed, spec, Reason.PARSE_ERROR, f"exited 0 but gave no answer: {problem}", redactor)
     if said.failure is not None:
         return _reported(performed, spec, said, redactor)
-    return Reply(said.text if said.text.strip() else "", said.tokens, session=said.session)
+    text = said.text if said.text.strip() else ""
+    return Reply(text, said.tokens, said.tokens_in, said.tokens_out, session=said.session)
+
+
+def _exited(performed: Performed, spec: AgentSpec, harness: Harness, redactor: Redactor) -> Outcome:
+    """A program with another exit code than 0, and what it printed about the reason, if it can be read."""
+    try:
+        said = harness.read(decode(performed.stdout.data))
+    except NoAnswer:
+        said = Said()
+    what = how_it_ended(performed.ending.status)
+    if said.failure is not None:
+        what = f"{what} and {_reports(said, redactor)}"
+    return _used(_failed(performed, spec, Reason.NON_ZERO_EXIT, what, redactor), said)
 
 
 def _reported(performed: Performed, spec: AgentSpec, said: Said, redactor: Redactor) -> Outcome:
-    """A program that exits 0 and says that it failed; what it used counts all the same."""
-    what = f"reported a failure: {redactor.text(said.failure or '')}"
-    outcome = _failed(performed, spec, Reason.REPORTED_FAILURE, what, redactor)
-    return Outcome(
-        outcome.reason,
-        error=outcome.error,
-        diagnostic=outcome.diagnostic,
-        exit_code=0,
+    """A program that exits 0 and says that it failed."""
+    return _used(_failed(performed, spec, Reason.REPORTED_FAILURE, _reports(said, redactor), redactor), said)
+
+
+def _reports(said: Said, redactor: Redactor) -> str:
+    return f"reported a failure: {redactor.text(said.failure or '')}"
+
+
+def _used(outcome: Outcome, said: Said) -> Outcome:
+    """What a failed program used counts all the same."""
+    return msgspec.structs.replace(
+        outcome,
         tokens=said.tokens,
+        tokens_in=said.tokens_in,
+        tokens_out=said.tokens_out,
         session=said.session,
     )
 

@@ -6,7 +6,7 @@ rules (akm facts 10.2, decision 11).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeAlias
 
 import msgspec
@@ -29,6 +29,8 @@ class Reply(msgspec.Struct, frozen=True):
 
     text: str
     tokens: int | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
     cut: bool = False
     session: str | None = None
 
@@ -44,7 +46,7 @@ class Conversation:
         self._dispatch = dispatch
         self._ask = ask
         self._redactor = redactor
-        self._tokens: int | None = None
+        self._used: list[tuple[int | None, int | None, int | None]] = []
         self._session: str | None = None
         self._exchanges: list[Exchange] = []
 
@@ -65,20 +67,26 @@ class Conversation:
         """An outcome with what the attempt has used and said so far."""
         return msgspec.structs.replace(
             outcome,
-            tokens=self._tokens,
+            tokens=_sum(used[0] for used in self._used),
+            tokens_in=self._part(1),
+            tokens_out=self._part(2),
             session=outcome.session or self._session,
             exchange=tuple(self._exchanges),
         )
+
+    def _part(self, part: int) -> int | None:
+        """The sum of one part of the tokens; None where a call told its sum only."""
+        split = [used for used in self._used if used[0] is not None]
+        return None if any(used[part] is None for used in split) else _sum(used[part] for used in split)
 
     async def _told(self, messages: Messages) -> Reply | Outcome:
         request = clip_middle(self._redactor.text("\n\n".join(text for _, text in messages)), EXCHANGE_CHARS)
         self._exchanges.append(Exchange(request))
         reply = await self._ask(messages)
+        self._used.append((reply.tokens, reply.tokens_in, reply.tokens_out))
         if isinstance(reply, Outcome):
             self._exchanges[-1] = Exchange(request, clip(reply.error or "", EXCHANGE_CHARS))
             return reply
-        if reply.tokens is not None:
-            self._tokens = (self._tokens or 0) + reply.tokens
         self._session = reply.session or self._session
         self._exchanges[-1] = Exchange(request, clip(self._redactor.text(reply.text), EXCHANGE_CHARS))
         return reply
@@ -124,6 +132,11 @@ class Conversation:
         error = self._redactor.text(error)
         shown = self._redactor.text(reply.text)
         return Outcome(reason=reason, error=error, diagnostic=clip(f"{error}{SEPARATOR}{shown}", DIAGNOSTIC_CHARS))
+
+
+def _sum(numbers: Iterable[int | None]) -> int | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) if known else None
 
 
 def clip_middle(text: str, limit: int) -> str:

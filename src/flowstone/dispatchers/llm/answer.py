@@ -35,7 +35,8 @@ def reply_of(received: Received, redactor: Redactor) -> Reply | Outcome:
     finish = choice.get("finish_reason")
     if finish == "content_filter":
         return failure(Reason.LLM_CONTENT_FILTER, "the provider's content filter stopped the answer")
-    return Reply(_text_of(choice["message"]), _tokens_of(body.get("usage")), cut=finish == "length")
+    tokens, tokens_in, tokens_out = _tokens_of(body.get("usage"))
+    return Reply(_text_of(choice["message"]), tokens, tokens_in, tokens_out, cut=finish == "length")
 
 
 def failure(reason: Reason, error: str, retry_after_ms: int | None = None) -> Outcome:
@@ -100,16 +101,20 @@ def _plain(content: Json) -> str:
     return content.strip() if isinstance(content, str) else ""
 
 
-def _tokens_of(usage: Json) -> int | None:
-    """All tokens of a call, as the server counts them; reasoning is in what was completed."""
+def _tokens_of(usage: Json) -> tuple[int | None, int | None, int | None]:
+    """All tokens of a call, as the server counts them, and its parts; reasoning is in what was completed.
+
+    A server that counts reasoning in the total only has it counted as written.
+    """
     if not isinstance(usage, dict):
-        return None
+        return None, None, None
     total = _count(usage.get("total_tokens"))
-    if total is not None:
-        return total
-    parts = [_count(usage.get(key)) for key in ("prompt_tokens", "completion_tokens")]
-    known = [part for part in parts if part is not None]
-    return sum(known) if known else None
+    read, written = (_count(usage.get(key)) for key in ("prompt_tokens", "completion_tokens"))
+    if read is None or written is None:
+        known = [part for part in (read, written) if part is not None]
+        return (total if total is not None else sum(known) if known else None), None, None
+    total = read + written if total is None else total
+    return total, read, max(written, total - read)
 
 
 def _count(value: Json) -> int | None:

@@ -1,4 +1,4 @@
-"""Sends one POST and reads its answer, bounded in size and redirected nowhere; connections are reused.
+"""Sends a request and reads its answer, bounded in size and redirected nowhere; connections are reused.
 
 Proxies and further certificates come from the environment, as in any HTTP client (HTTP_PROXY,
 HTTPS_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE, SSL_CERT_DIR).
@@ -45,18 +45,26 @@ class Received(msgspec.Struct, frozen=True):
 class ModelClient:
     """The connections of one run to its models, opened when they are first needed."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, direct: bool = False) -> None:
+        """`direct`: no proxy of the environment is used."""
+        self._direct = direct
         self._client: Any = None
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Received:
+        """The answer to a POST, as `request` gives it."""
+        return await self.request("POST", url, headers, body)
+
+    async def request(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None) -> Received:
         """The answer of any status. Unreachable without one, UnreadableBody with one that cannot be kept."""
         from pyreqwest.exceptions import DecodeError, PyreqwestError
 
         try:
             if self._client is None:
-                self._client = _new_client()
-            request = self._client.post(url).headers(headers).body_bytes(body).build_streamed()
-            async with request as response:
+                self._client = _new_client(direct=self._direct)
+            request = self._client.request(method, url).headers(headers)
+            if body is not None:
+                request = request.body_bytes(body)
+            async with request.build_streamed() as response:
                 data = await read_body(_pieces(response.body_reader), BODY_BYTES)
                 return Received(response.status, {k.lower(): v for k, v in response.headers.items()}, data)
         except DecodeError as error:
@@ -97,12 +105,12 @@ async def _pieces(reader: Any) -> AsyncIterator[bytes]:
         yield bytes(piece)
 
 
-def _new_client() -> Any:
+def _new_client(*, direct: bool) -> Any:
     from pyreqwest.client import ClientBuilder
 
+    builder = ClientBuilder().no_proxy() if direct else ClientBuilder()
     return (
-        ClientBuilder()
-        .user_agent("flowstone")
+        builder.user_agent("flowstone")
         .error_for_status(False)
         .follow_redirects(False)
         .referer(False)

@@ -103,7 +103,7 @@ class Attempt:
     async def settled(self) -> Ending:
         """Wait for the end. A cancellation ends the command first and is raised afterwards."""
         try:
-            await self._finish_line()
+            await self.finish_line()
         except asyncio.CancelledError:
             await self.end()
             raise
@@ -114,14 +114,15 @@ class Attempt:
         self.abort()
         while not self.finished:
             with contextlib.suppress(asyncio.CancelledError):
-                await self._finish_line()
+                await self.finish_line()
 
     def abort(self) -> None:
         """Start the ladder of a command that its driver wants to end."""
         self.ending.aborted = not self.finished
         self._start_ladder()
 
-    async def _finish_line(self) -> None:
+    async def finish_line(self) -> None:
+        """Wait for the end, or be cancelled and leave the command running."""
         if not self.finished:
             waiter = self._loop.create_future()
             self._waiters.append(waiter)

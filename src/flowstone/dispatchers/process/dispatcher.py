@@ -39,6 +39,30 @@ class Started(msgspec.Struct, frozen=True):
     lines: tuple[Lines, ...]
 
 
+class Service:
+    """A program that runs until it is ended, such as a server; it is below the guard as every command is."""
+
+    def __init__(self, started: Started, settle: Callable[[Started], None]) -> None:
+        self._started = started
+        self._settle = settle
+        self.redactor = started.redactor
+
+    @property
+    def over(self) -> bool:
+        return self._started.attempt.finished
+
+    async def ended(self) -> Performed:
+        """Wait for it to end by itself; a cancellation of the wait leaves it running."""
+        while not self._started.attempt.finished:
+            await self._started.attempt.finish_line()
+        return _performed(self._started)
+
+    async def end(self) -> None:
+        """End it with all that it started."""
+        await self._started.attempt.end()
+        self._settle(self._started)
+
+
 class ProcessDispatcher:
     """Runs commands in one workspace, below one guard process, on the running event loop.
 
@@ -52,7 +76,7 @@ class ProcessDispatcher:
         workspace: Workspace,
         host_env: Mapping[str, str],
         redactor: Redactor,
-        env_values: Callable[[str], Mapping[str, str]],
+        env_values: Callable[[str], Mapping[str, str | None]],
         on_line: OutputLine | None = None,
         lease_fd: int | None = None,
         on_notice: Callable[[str], None] | None = None,
@@ -70,6 +94,11 @@ class ProcessDispatcher:
         self._extended: dict[tuple[str, ...], Redactor] = {}
         self._worktrees: Worktrees | None = None
 
+    @property
+    def folder(self) -> str:
+        """Where commands work that name no folder of their own."""
+        return self._workspace.base
+
     def start(self) -> None:
         """Start the guard ahead of the first command, so that it boots meanwhile."""
         self._live_guard()
@@ -81,7 +110,7 @@ class ProcessDispatcher:
         try:
             return await self.isolated(dispatch, lambda workspace: self._perform(dispatch, workspace))
         except CannotStart as error:
-            return refused(dispatch, error.reason, error.text, self._redactor)
+            return refused(dispatch, error, self._redactor)
 
     async def isolated(self, dispatch: Dispatch, work: Callable[[Workspace], Awaitable[Outcome]]) -> Outcome:
         """Do the work of an attempt in a worktree of its own; CannotStart where there can be none."""
@@ -104,6 +133,17 @@ class ProcessDispatcher:
         started = self._started(dispatch, secrets, workspace or self._workspace)
         return await self._ended(started), started.redactor
 
+    def service(self, dispatch: Dispatch, secrets: tuple[str, ...], listen: Callable[[bytes], None]) -> Service:
+        """Start a program that runs until it is ended; `listen` gets what it prints to stdout, as it comes.
+
+        Raises CannotStart, redacted, and DispatchSetupError as `perform` does.
+        """
+        return Service(self._started(dispatch, secrets, self._workspace, listen), self._settle)
+
+    def variables_of(self, bindings: tuple[EnvBinding, ...]) -> tuple[tuple[str, str], ...]:
+        """What the bindings bring to a command, read anew; CannotStart where they cannot be read."""
+        return self._environments.variables(bindings)
+
     def redactor_of(self, bindings: tuple[EnvBinding, ...], secrets: tuple[str, ...]) -> Redactor:
         """One that knows `secrets` and the values that the bindings would bring to a command.
 
@@ -112,7 +152,7 @@ class ProcessDispatcher:
         try:
             return self._knowing(secrets + self._environments.secrets(bindings))
         except CannotStart as error:
-            raise CannotStart(error.reason, self._knowing(secrets).text(error.text)) from error
+            raise error.redacted(self._knowing(secrets)) from error
 
     async def _perform(self, dispatch: Dispatch, workspace: Workspace) -> Outcome:
         started = self._start(dispatch, workspace)
@@ -158,8 +198,7 @@ class ProcessDispatcher:
         try:
             return await self.perform(dispatch)
         except Stopped as stopped:
-            aborted = failed(Reason.ABORTED, "the run was stopped")
-            return msgspec.structs.replace(aborted, warnings=stopped.notes)
+            return stopped.outcome
 
     def push(self) -> None:
         """Have the guard start what was begun."""
@@ -184,9 +223,15 @@ class ProcessDispatcher:
         try:
             return self._started(dispatch, (), workspace)
         except CannotStart as error:
-            return refused(dispatch, error.reason, error.text, self._redactor)
+            return refused(dispatch, error, self._redactor)
 
-    def _started(self, dispatch: Dispatch, secrets: tuple[str, ...], workspace: Workspace) -> Started:
+    def _started(
+        self,
+        dispatch: Dispatch,
+        secrets: tuple[str, ...],
+        workspace: Workspace,
+        listen: Callable[[bytes], None] | None = None,
+    ) -> Started:
         """Ask the guard for a dispatch's command; CannotStart, redacted, says why it cannot be started."""
         if self._closed:
             raise DispatchSetupError("the process dispatcher is closed")
@@ -202,13 +247,21 @@ class ProcessDispatcher:
                 cwd=working_directory(_text(spec.cwd), spec.cwd_rule, workspace),
                 marks=_marks(spec, dispatch),
             )
-            return self._attempt(dispatch, spec, command, redactor)
+            return self._attempt(dispatch, spec, command, redactor, listen)
         except CannotStart as error:
-            raise CannotStart(error.reason, redactor.text(error.text)) from error
+            raise error.redacted(redactor) from error
 
-    def _attempt(self, dispatch: Dispatch, spec: ExecSpec, command: Command, redactor: Redactor) -> Started:
+    def _attempt(
+        self,
+        dispatch: Dispatch,
+        spec: ExecSpec,
+        command: Command,
+        redactor: Redactor,
+        listen: Callable[[bytes], None] | None,
+    ) -> Started:
         capture = spec.capture
-        lines = self._lines(dispatch, redactor)
+        lines = self._lines(dispatch, redactor) if listen is None else None
+        listeners = (lines[0].feed, lines[1].feed) if lines else None
         try:
             guard = self._live_guard()
             attempt = Attempt(
@@ -217,7 +270,7 @@ class ProcessDispatcher:
                 limit=capture.limit + 4 + 4 * redactor.longest,
                 grace_s=capture.grace_ms / 1000,
                 timeout_s=None if dispatch.timeout_ms is None else dispatch.timeout_ms / 1000,
-                on_bytes=(lines[0].feed, lines[1].feed) if lines else None,
+                on_bytes=listeners if listen is None else (listen, _ignore),
             )
         except OSError as error:
             text = f'"{command.argv[0]}" cannot be started: no pipe for its output ({error.strerror})'
@@ -302,6 +355,10 @@ def _as_task(work: Coroutine[Any, Any, Outcome], done: Callable[[Outcome | Excep
 
     task.add_done_callback(ended)
     return end
+
+
+def _ignore(data: bytes) -> None:
+    """What nobody listens to."""
 
 
 def _nothing() -> None:

@@ -15,8 +15,8 @@ from flowstone.ports.dispatcher import Workspace
 from flowstone.run.outcome import Reason
 
 Context = tuple[tuple[str, str], ...]
-EnvValues = Callable[[str], Mapping[str, str]]
-"""The variables of an env asset by its ref; may raise FlowstoneError."""
+EnvValues = Callable[[str], Mapping[str, str | None]]
+"""The variables of an env asset by its ref, None where a secret is missing; may raise FlowstoneError."""
 
 
 class Environments:
@@ -52,6 +52,10 @@ class Environments:
         """The secret values that the bindings bring, read anew. Raises CannotStart as `build` does."""
         return self._bound(bindings)[1]
 
+    def variables(self, bindings: tuple[EnvBinding, ...]) -> tuple[tuple[str, str], ...]:
+        """The variables that the bindings bring, secret or not, read anew. Raises CannotStart as `build` does."""
+        return tuple(self._bound(bindings)[0])
+
     def _base(self, names: tuple[str, ...], passed: tuple[str, ...]) -> dict[bytes, bytes]:
         shared = self._shared.get((names, passed))
         if shared is None:
@@ -85,14 +89,14 @@ class Environments:
             values = self._env_values(binding.ref)
         except FlowstoneError as error:
             text = f"{error.message} ({error.hint})" if error.hint else error.message
-            raise CannotStart(Reason.DISPATCH_ERROR, text) from error
-        fresh = sorted(set(values) - set(binding.keys))
-        gone = sorted(set(binding.keys) - set(values)) if not binding.secret_names else []
-        if binding.keys and (fresh or gone):
+            raise CannotStart(Reason.DISPATCH_ERROR, text, of_step=True) from error
+        frozen = bool(binding.owner or binding.keys)
+        fresh, gone = sorted(set(values) - set(binding.keys)), sorted(set(binding.keys) - set(values))
+        if frozen and (fresh or gone):
             changes = ", ".join([*(f"{name} is new" for name in fresh), *(f"{name} is gone" for name in gone)])
             text = f'"{binding.ref}" has other keys than when the run was started ({changes}): start a new run'
-            raise CannotStart(Reason.DISPATCH_ERROR, text)
-        return values
+            raise CannotStart(Reason.DISPATCH_ERROR, text, of_step=True)
+        return {name: value for name, value in values.items() if value is not None}
 
 
 def _context(rule: EnvironmentRule, context: Context) -> dict[bytes, bytes]:

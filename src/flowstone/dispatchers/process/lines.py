@@ -1,7 +1,8 @@
 """Live lines: the bytes of a running command in, whole redacted lines out.
 
 A line is held back until it is complete, so that a secret which arrives in two reads is still
-seen whole; a very long line is passed on in pieces that cut no secret.
+seen whole; so are lines with which a secret of several lines may have begun. A very long line is
+passed on in pieces that cut no secret.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from flowstone.dispatchers.process.capture import decode, whole_characters
 from flowstone.redaction import Redactor
 
 PIECE_BYTES = 1 << 16
+NEWLINE = 0x0A
 
 
 class Lines:
@@ -21,8 +23,13 @@ class Lines:
         self._redactor = redactor
         self._emit = emit
         self._pending = bytearray()
+        forms = (form.encode("utf-8", "surrogatepass") for form in redactor.multi_line)
+        self._beginnings = {form[: at + 1] for form in forms for at, byte in enumerate(form) if byte == NEWLINE}
 
     def feed(self, data: bytes) -> None:
+        if self._beginnings:
+            self._feed_blocks(data)
+            return
         complete, feed, rest = data.rpartition(b"\n")
         if feed:
             self._pending += complete
@@ -35,10 +42,42 @@ class Lines:
             self._pending = bytearray(self._pass_pieces(bytes(self._pending)))
 
     def finish(self) -> None:
-        """Pass on a last line that has no line feed."""
+        """Pass on a last line that has no line feed, and what was held back."""
         if self._pending:
-            self._pass_on(bytes(self._pending))
+            block = bytes(self._pending)
             self._pending.clear()
+            self._pass_block(block)
+
+    def _feed_blocks(self, data: bytes) -> None:
+        """As `feed`, where a secret may span lines: what is passed on is redacted in one piece."""
+        self._pending += data
+        end = self._pending.rfind(b"\n") + 1
+        block = bytes(self._pending[:end])
+        decided = self._decided(block)
+        if decided:
+            del self._pending[:decided]
+            self._pass_block(block[:decided])
+        if len(self._pending) > PIECE_BYTES + 8 * self._redactor.longest:
+            self._pending = bytearray(self._pass_pieces(bytes(self._pending)))
+
+    def _decided(self, block: bytes) -> int:
+        """How many bytes of whole lines belong to no secret that may go on behind them."""
+        begun = [len(block) - len(start) for start in self._beginnings if block.endswith(start)]
+        if not begun:
+            return len(block)
+        text = decode(block)
+        cut = len(decode(block[: block.rfind(b"\n", 0, min(begun)) + 1]))
+        for start, stop in reversed(self._redactor.spans(text)):
+            if start < cut < stop:
+                cut = text.rfind("\n", 0, start) + 1
+        return len(_bytes_of(block, text, cut))
+
+    def _pass_block(self, block: bytes) -> None:
+        if not self._beginnings:
+            self._pass_on(block)
+            return
+        for line in self._redactor.text(decode(block)).removesuffix("\n").split("\n"):
+            self._emit(line)
 
     def _pass_on(self, line: bytes) -> None:
         if len(line) > PIECE_BYTES + 8 * self._redactor.longest:
@@ -52,7 +91,8 @@ class Lines:
             window = decode(line[: whole_characters(line, PIECE_BYTES + keep)])
             head = decode(line[: whole_characters(line, PIECE_BYTES)])
             cut = self._cut(window, len(head))
-            self._emit(self._redactor.text(window, cut))
+            for piece in self._redactor.text(window, cut).split("\n"):
+                self._emit(piece)
             line = line[len(_bytes_of(line, window, cut)) :]
         return line
 

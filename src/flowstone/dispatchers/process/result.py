@@ -15,6 +15,7 @@ from flowstone.dispatchers.process.diagnostics import (
     unit_diagnostic,
     unit_error,
 )
+from flowstone.dispatchers.process.failures import CannotStart
 from flowstone.plan.units import Drain, ExecSpec, Overflow
 from flowstone.ports.dispatcher import Dispatch
 from flowstone.redaction import Redactor
@@ -60,7 +61,7 @@ def outcome_of(performed: Performed, redactor: Redactor) -> Outcome:
     ending = performed.ending
     if ending.not_started is not None:
         text = not_started(*ending.not_started, performed.argv[0], performed.cwd)
-        return refused(performed.dispatch, Reason.SPAWN_FAILED, text, redactor)
+        return refused(performed.dispatch, CannotStart(Reason.SPAWN_FAILED, text), redactor)
     if ending.timed_out:
         return _failed(performed, Reason.TIMEOUT, _over_time(performed), redactor)
     if ending.aborted:
@@ -77,16 +78,17 @@ def outcome_of(performed: Performed, redactor: Redactor) -> Outcome:
     return _text(performed, redactor)
 
 
-def refused(dispatch: Dispatch, reason: Reason, text: str, redactor: Redactor) -> Outcome:
+def refused(dispatch: Dispatch, problem: CannotStart, redactor: Redactor) -> Outcome:
     """The outcome of a command that was not started."""
     spec = dispatch.spec
     assert isinstance(spec, ExecSpec)
-    text = redactor.text(text)
+    text = redactor.text(problem.text)
     if spec.capture.keep_streams:
         error = f"run: {text}"
-        return Outcome(reason, error=error, diagnostic=error, ran=False, exit_code=NO_EXIT_CODE)
+        return Outcome(problem.reason, error=error, diagnostic=error, ran=False, exit_code=NO_EXIT_CODE)
     error = f'exec unit "{dispatch.unit}" was not started: {text}'
-    return Outcome(reason, error=error, diagnostic=unit_diagnostic(error, ""), ran=False)
+    diagnostic = unit_diagnostic(error, "")
+    return Outcome(problem.reason, error=error, diagnostic=diagnostic, ran=False, of_step=problem.of_step)
 
 
 _INCOMPLETE = (

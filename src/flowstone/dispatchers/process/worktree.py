@@ -21,6 +21,7 @@ from contextlib import contextmanager
 import msgspec
 
 from flowstone.dispatchers.process.git import Git, GitError, alone
+from flowstone.dispatchers.process.submodules import hold_commits, take_along
 
 FOLDER = "akm-worktrees"
 RETAINED = ".retained-"
@@ -47,7 +48,11 @@ class Worktree(msgspec.Struct, frozen=True):
 
 
 class CannotIsolate(Exception):
-    """No worktree can be made; the text says why and what to do."""
+    """No worktree can be made; the text says why and what to do. `of_step`: whatever the unit."""
+
+    def __init__(self, text: str, *, of_step: bool = False) -> None:
+        super().__init__(text)
+        self.of_step = of_step
 
 
 def repository_at(git: Git, folder: str) -> Repository:
@@ -116,7 +121,7 @@ def finish(git: Git, tree: Worktree, unit: str) -> tuple[str, ...]:
                 _remove(git, path)
                 return ()
             if not changes.commits:
-                _unregister(path)
+                _unregister(git, path)
     except (GitError, OSError) as error:
         return (f'unit "{unit}": its worktree {path} is kept, because it cannot be cleaned up: {error}',)
     if changes.commits:
@@ -141,8 +146,9 @@ def clear(git: Git, path: str) -> tuple[str, ...]:
             _remove(git, path)
             return (f"{path}, left by a run that was killed, had no changes and was removed",)
         if changes.commits:
+            take_along(git, admin, path)
             return (_retain(path, admin),)
-        _unregister(path)
+        _unregister(git, path)
         return (_retain(path),)
 
 
@@ -193,6 +199,39 @@ def sweep(git: Git, root: str, run: str, common: str) -> tuple[str, ...]:
     return tuple(notes)
 
 
+def kept_trees(temporary: str) -> Iterator[tuple[str, str, int, int]]:
+    """Every folder that runs have left: the run, the path, when it changed (milliseconds), its bytes."""
+    root = os.path.join(os.path.realpath(temporary), FOLDER)
+    for run in _names(root):
+        for name in _names(os.path.join(root, run)):
+            path = os.path.join(root, run, name)
+            with contextlib.suppress(OSError):
+                yield run, path, int(os.lstat(path).st_mtime * 1000), _bytes_of(path)
+
+
+def discard_kept(path: str) -> bool:
+    """Remove a folder that a run has left, with its registration; False while a drive of that run lives."""
+    folder = os.path.dirname(path)
+    descriptor = claim(folder)
+    if descriptor is None:
+        return False
+    try:
+        _discard(path)
+        drop_if_empty(folder)
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _bytes_of(path: str) -> int:
+    size = 0
+    for at, _, names in os.walk(path):
+        for name in names:
+            with contextlib.suppress(OSError):
+                size += os.lstat(os.path.join(at, name)).st_size
+    return size
+
+
 def _sweep_run(git: Git, folder: str, common: str) -> Iterator[str]:
     for name in _names(folder):
         path = os.path.join(folder, name)
@@ -235,7 +274,9 @@ def _changes(git: Git, path: str, head: str | None) -> _Changes:
     in_submodule = any(len(words) > 2 and words[2].startswith("SC") for words in map(str.split, lines))
     now = git(path, "rev-parse", "HEAD").strip()
     own = now != head and not git(path, "for-each-ref", "--count=1", "--contains", now).strip()
-    return _Changes(bool(lines), in_submodule or own)
+    admin = _admin(path)
+    lost = in_submodule or own or (admin is not None and hold_commits(git, admin))
+    return _Changes(bool(lines), lost)
 
 
 def _started_at(admin: str) -> str | None:
@@ -264,10 +305,11 @@ def _discard(path: str) -> None:
         os.unlink(path)
 
 
-def _unregister(path: str) -> None:
+def _unregister(git: Git, path: str) -> None:
     """Keep a folder and take its worktree out of the repository."""
     admin = _admin(path)
     if admin is not None:
+        take_along(git, admin, path)
         shutil.rmtree(admin)
         os.unlink(os.path.join(path, ".git"))
 
@@ -332,7 +374,8 @@ def drop_if_empty(folder: str) -> None:
 
 def _refusal(folder: str, why: str) -> CannotIsolate:
     text = f'cannot use isolation: worktree: "{folder}" {why}'
-    return CannotIsolate(f"{text}; start the run in the working tree of a repository, or remove isolation")
+    text = f"{text}; start the run in the working tree of a repository, or remove isolation"
+    return CannotIsolate(text, of_step=True)
 
 
 @contextmanager

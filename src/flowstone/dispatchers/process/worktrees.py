@@ -24,7 +24,7 @@ from flowstone.dispatchers.process.worktree import (
     tree_root,
 )
 from flowstone.ports.dispatcher import Dispatch, Workspace
-from flowstone.run.outcome import Outcome, Reason
+from flowstone.run.outcome import Outcome, Reason, failed
 
 T = TypeVar("T")
 
@@ -35,6 +35,12 @@ class Stopped(asyncio.CancelledError):
     def __init__(self, notes: tuple[str, ...]) -> None:
         super().__init__()
         self.notes = notes
+
+    @property
+    def outcome(self) -> Outcome:
+        """The attempt's, for a dispatcher that answers for what is ended early."""
+        aborted = failed(Reason.ABORTED, "the run was stopped")
+        return msgspec.structs.replace(aborted, warnings=self.notes)
 
 
 class Worktrees:
@@ -80,7 +86,7 @@ class Worktrees:
             try:
                 tree = await asyncio.to_thread(self._made, dispatch)
             except CannotIsolate as error:
-                raise CannotStart(Reason.WORKTREE_FAILED, str(error)) from None
+                raise CannotStart(Reason.WORKTREE_FAILED, str(error), of_step=error.of_step) from None
             self._live.add(tree.path)
             return tree
 

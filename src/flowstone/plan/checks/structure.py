@@ -23,6 +23,7 @@ from flowstone.plan.units import (
     AssetTarget,
     ChildSpec,
     EngineSpec,
+    EnvRef,
     ExecSpec,
     HttpSpec,
     LiteralEnv,
@@ -62,6 +63,14 @@ def engines_of(plan: Plan) -> Iterator[EngineSpec]:
                 yield spec.fallback
             if isinstance(spec, (LlmSpec, AgentSpec)):
                 yield spec
+
+
+def env_refs_of(plan: Plan) -> Iterator[EnvRef]:
+    """Every env asset that a frozen plan's steps bind."""
+    for step in plan.steps:
+        spec = step.unit.spec if step.unit else None
+        if isinstance(spec, (ExecSpec, AgentSpec)):
+            yield from (binding for binding in spec.env if isinstance(binding, EnvRef))
 
 
 def _sizes(plan: Plan) -> Iterator[str]:

@@ -50,6 +50,12 @@ class DirectoryStore(SqliteStore):
         super().delete(run_id)
         shutil.rmtree(self.run_folder(run_id), ignore_errors=True)
 
+    def size(self, run_id: str) -> int:
+        """The run's journal and the files of its folder."""
+        folder = self.run_folder(run_id)
+        files = (os.path.join(at, name) for at, _, names in os.walk(folder) for name in names)
+        return super().size(run_id) + sum(map(_size_of, files))
+
     def run_folder(self, run_id: str) -> str:
         """Where the run's commands work and its files are; an absolute path."""
         return os.path.join(self._runs, check_run_id(run_id))
@@ -94,3 +100,10 @@ class DirectoryStore(SqliteStore):
 def _quote(word: str) -> str:
     """A word in single quotes, as the shell reads it back."""
     return "'" + word.replace("'", "'\"'\"'") + "'"
+
+
+def _size_of(path: str) -> int:
+    try:
+        return os.lstat(path).st_size
+    except OSError:
+        return 0

@@ -11,7 +11,7 @@ from typing import Any
 
 from flowstone.errors import CorruptJournal, StoreError
 from flowstone.stores.files import make_private_folder, storage_error
-from flowstone.stores.sqlite.migrations import VERSION, migrate, version_of
+from flowstone.stores.sqlite.migrations import READABLE, VERSION, migrate, version_of
 
 BUSY_MS = 10_000
 """How long a lock of another process is waited for."""
@@ -75,6 +75,15 @@ class Database:
         if self._commits == _COMMITS_BEFORE_RESERVING:
             self._reserve_log()
 
+    def vacuum(self) -> None:
+        """Write the file anew without its gaps; one that somebody else uses stays as it is."""
+        self.check_writable()
+        try:
+            self.execute("VACUUM")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error):
+                raise explain(error, self.path) from error
+
     def close(self) -> None:
         """Close; the last connection folds the write-ahead log into the file.
 
@@ -127,13 +136,13 @@ class Database:
             # In a read-only folder the log's index cannot be made; without a log none is needed.
             connection = self._connect(self.path, "ro&immutable=1")
             version = self._checked_version(connection)
-        if version == VERSION:
+        if version >= READABLE:
             return connection
         connection.close()
         if version == 0:
             return self._empty()
         raise StoreError(
-            f"{self.path}: written by an older version (schema {version}, this one needs {VERSION})",
+            f"{self.path}: written by an older version (schema {version}, this one needs {READABLE})",
             hint="start or resume a run once: that brings it up to date",
         )
 

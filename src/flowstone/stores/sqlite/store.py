@@ -173,6 +173,29 @@ class SqliteStore:
                 self._database.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
         self._journals.pop(run_id, None)
 
+    def size(self, run_id: str) -> int:
+        run, _ = self._tail(run_id)
+        rows = self._database.rows(
+            "SELECT (SELECT coalesce(sum(length(body)), 0) FROM plans WHERE run = ?1)"
+            " + (SELECT coalesce(sum(length(body)), 0) FROM events WHERE run = ?1)"
+            " + (SELECT coalesce(sum(length(body)), 0) FROM outcomes WHERE run = ?1)",
+            (run,),
+        )
+        return int(rows[0][0])
+
+    def sweep_blobs(self, *, dry_run: bool = False) -> tuple[int, int]:
+        self._database.check_writable()
+        named: set[str] = set()
+        for table in ("events", "outcomes"):
+            for (body,) in self._database.execute(f'SELECT body FROM {table} WHERE instr(body, \'"blob":"\')'):
+                named.update(codec.blobs_named(body))
+        return self._blobs.sweep(named.__contains__, dry_run=dry_run)
+
+    def compact(self) -> None:
+        """A log in use is not reset: with a run under way, the space is left to runs to come."""
+        if not self._database.rows("SELECT 1 FROM summaries WHERE status = ? LIMIT 1", (RunStatus.ACTIVE.value,)):
+            self._database.vacuum()
+
     def close(self) -> None:
         self._database.close()
 

@@ -30,6 +30,35 @@ def test_no_chunking_shows_a_secret(size: int, before: int) -> None:
     assert fed(chunks, ("sesame-open-now",)) == ["." * before + "[REDACTED]", "next"]
 
 
+MANY = ("one\ntwo\nthree!", "e!\nx an")
+
+
+@given(st.integers(1, 40), st.sampled_from(["", "z", "a\n", "one\n", "one\ntwo\n"]), st.booleans())
+def test_no_chunking_shows_a_secret_of_several_short_lines(size: int, before: str, whole: bool) -> None:
+    data = f"{before}one\ntwo\nthree!\nx and\nlast".encode() + b"\n" * whole
+    chunks = [data[i : i + size] for i in range(0, len(data), size)]
+    shown = f"{before}[REDACTED]d\nlast"
+    assert fed(chunks, MANY) == shown.split("\n")
+
+
+def test_a_line_is_not_held_back_for_a_secret_that_did_not_begin() -> None:
+    seen: list[str] = []
+    lines = Lines(Redactor(MANY), seen.append)
+    for text, shown in (
+        ("none\n", []),
+        ("two\nfour\n", ["none", "two", "four"]),
+        ("five\n", ["none", "two", "four", "five"]),
+    ):
+        lines.feed(text.encode())
+        assert seen == shown
+
+
+def test_a_secret_of_several_lines_in_front_of_a_very_long_one() -> None:
+    data = b"one\ntwo\nthree!" + b"." * 300_000 + b"\nend\n"
+    seen = fed([data[i : i + 50_000] for i in range(0, len(data), 50_000)], MANY)
+    assert "".join(seen) == "[REDACTED]" + "." * 300_000 + "end"
+
+
 def test_a_very_long_line_comes_in_pieces_of_bounded_size() -> None:
     data = "é€x".encode() * 100_000
     seen = fed([data[i : i + 70_001] for i in range(0, len(data), 70_001)])

@@ -250,3 +250,37 @@ def test_names():
     assert attempt_name("a.unit:12ab#2", 0) == "a.unit-12ab-2"
     assert attempt_name("a:solo", 2) == "a-solo-r2"
     assert len(attempt_name("x" * 500, 0)) < 200
+
+
+WITH_LIB = "git -c protocol.file.allow=always submodule update --init --recursive -q"
+COMMIT = "git -c user.name=n -c user.email=e@example.invalid commit -q"
+
+
+@pytest.fixture
+def with_submodules(isolated, tmp_path):
+    """The project has a submodule `lib`, which has one called `inner`."""
+    project, lib, inner = tmp_path / "project", repository(tmp_path / "lib"), repository(tmp_path / "inner")
+    git(lib, "submodule", "--quiet", "add", str(inner), "inner")
+    git(lib, "commit", "-q", "-m", "s")
+    git(project, "submodule", "--quiet", "add", str(lib), "lib")
+    git(project, "commit", "-q", "-m", "s")
+    return isolated
+
+
+def test_kept_tree_keeps_its_submodules_as_repositories(with_submodules, tmp_path, trees):
+    outcome = with_submodules(f"{WITH_LIB} && echo more > lib/sub/f && echo more > lib/inner/sub/f")
+    kept = trees / "run-1/a-solo-r1"
+    assert "changed files" in outcome.warnings[0]
+    assert registered(tmp_path / "project") == 1
+    assert " M sub/f" in git(kept / "lib", "status", "--porcelain")
+    assert git(kept / "lib/inner", "status", "--porcelain") == " M sub/f\n"
+    assert git(kept / "lib/inner", "log", "--format=%s") == "c\n"
+
+
+def test_commit_of_a_submodule_that_only_a_branch_of_the_project_names_is_not_lost(with_submodules, tmp_path, trees):
+    outcome = with_submodules(
+        f"{WITH_LIB} && cd lib && echo more > sub/f && {COMMIT} -a -m own && cd .. && git checkout -q -b theirs"
+        f" && {COMMIT} -a -m up && git rev-parse HEAD:lib"
+    )
+    assert "commits" in outcome.warnings[0]
+    assert git(trees / "run-1/a-solo-r1/lib", "rev-parse", "HEAD").strip() == outcome.value

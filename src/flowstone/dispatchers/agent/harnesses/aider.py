@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from flowstone.dispatchers.agent.harness import Harness, Said, Task
-from flowstone.dispatchers.agent.printed import count, plain
+from flowstone.dispatchers.agent.printed import Tokens, more, plain, told
 
 _TOKENS = re.compile(r"^Tokens: ([0-9.,]+)([kM]?) sent\b.*?\b([0-9.,]+)([kM]?) received\b.*$", re.M)
 _SCALE = {"": 1, "k": 1_000, "M": 1_000_000}
@@ -18,8 +18,10 @@ def arguments(task: Task) -> tuple[str, ...]:
 
 def read(printed: str) -> Said:
     text = plain(printed)
-    used = [_number(*found[:2]) + _number(*found[2:]) for found in _TOKENS.findall(text)]
-    return Said(text, count(*used))
+    tokens: Tokens = (None, None)
+    for found in _TOKENS.findall(text):
+        tokens = more(tokens, _number(*found[:2]), _number(*found[2:]))
+    return Said(text, session=None, failure=None, **told(tokens))
 
 
 def _number(digits: str, unit: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flowstone.dispatchers.agent.harness import Harness, Said, Task
-from flowstone.dispatchers.agent.printed import at, count, objects, text_at
+from flowstone.dispatchers.agent.printed import at, more, objects, text_at, told
 
 
 def arguments(task: Task) -> tuple[str, ...]:
@@ -22,9 +22,9 @@ def read(printed: str) -> Said:
     failed = result.get("is_error") is True
     return Said(
         text,
-        tokens=count(at(result, "usage", "input_tokens"), at(result, "usage", "output_tokens")),
         session=text_at(result, "session_id"),
         failure=(text or text_at(result, "subtype") or "an error") if failed else None,
+        **told(more((None, None), at(result, "usage", "input_tokens"), at(result, "usage", "output_tokens"))),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flowstone.dispatchers.agent.harness import Harness, NoAnswer, Said, Task
-from flowstone.dispatchers.agent.printed import Object, at, count, events, text_at
+from flowstone.dispatchers.agent.printed import Object, Tokens, at, events, more, text_at, told
 
 
 def arguments(task: Task) -> tuple[str, ...]:
@@ -15,7 +15,7 @@ def arguments(task: Task) -> tuple[str, ...]:
 def read(printed: str) -> Said:
     """The last message of the agent, in the events of today's and of earlier versions."""
     text: str | None = None
-    tokens: int | None = None
+    tokens: Tokens = (None, None)
     session: str | None = None
     failure: str | None = None
     for event in events(printed):
@@ -26,7 +26,7 @@ def read(printed: str) -> Said:
         tokens = _tokens(event, tokens)
     if text is None and failure is None:
         raise NoAnswer("none of its events is a message of the agent")
-    return Said(text or "", tokens, session, failure)
+    return Said(text or "", session=session, failure=failure, **told(tokens))
 
 
 def _message(event: Object) -> str | None:
@@ -59,13 +59,14 @@ def _failure(event: Object, before: str | None) -> str | None:
     return before
 
 
-def _tokens(event: Object, before: int | None) -> int | None:
+def _tokens(event: Object, before: Tokens) -> Tokens:
     """Turns are summed; earlier versions told the sum themselves."""
     if event.get("type") == "turn.completed":
-        return count(before, at(event, "usage", "input_tokens"), at(event, "usage", "output_tokens"))
+        return more(before, at(event, "usage", "input_tokens"), at(event, "usage", "output_tokens"))
     if text_at(event, "msg", "type") == "token_count":
         total = at(event, "msg", "info", "total_token_usage")
-        return count(at(total, "input_tokens"), at(total, "output_tokens")) or before
+        now = more((None, None), at(total, "input_tokens"), at(total, "output_tokens"))
+        return before if now == (None, None) else now
     return before
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flowstone.dispatchers.agent.harness import Harness, Said, Task
-from flowstone.dispatchers.agent.printed import at, count, objects, parts_text, plain, text_at
+from flowstone.dispatchers.agent.printed import Tokens, at, more, objects, parts_text, plain, text_at, told
 
 
 def arguments(task: Task) -> tuple[str, ...]:
@@ -14,21 +14,21 @@ def arguments(task: Task) -> tuple[str, ...]:
 def read(printed: str) -> Said:
     """The last message of the assistant; output without events is the answer."""
     text: str | None = None
-    tokens: int | None = None
+    tokens: Tokens = (None, None)
     session: str | None = None
     failure: str | None = None
     for event in objects(printed):
         match event.get("type"):
             case "assistant.message":
                 text = parts_text(at(event, "data", "content")) or text
-                tokens = count(tokens, at(event, "data", "inputTokens"), at(event, "data", "outputTokens"))
+                tokens = more(tokens, at(event, "data", "inputTokens"), at(event, "data", "outputTokens"))
             case "session.error":
                 failure = text_at(event, "data", "message") or "an error"
             case "result":
                 session = text_at(event, "sessionId") or session
     if text is None and failure is None:
         return Said(plain(printed), session=session)
-    return Said(text or "", tokens, session, failure)
+    return Said(text or "", session=session, failure=failure, **told(tokens))
 
 
 HARNESS = Harness(program="copilot", arguments=arguments, read=read, passed=("GH_TOKEN", "GITHUB_TOKEN"))

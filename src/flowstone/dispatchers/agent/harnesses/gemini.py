@@ -5,9 +5,13 @@ from __future__ import annotations
 from flowstone.dispatchers.agent.harness import Harness, Said, Task
 from flowstone.dispatchers.agent.printed import Object, at, count, document, plain, text_at
 
+_FORM = "--output-format"
+
 
 def arguments(task: Task) -> tuple[str, ...]:
-    form = ("--output-format", "json") if task.structured else ()
+    # An option that is given twice is a list to the program, which then prints text.
+    asked = task.structured and not any(arg.startswith(_FORM) for arg in task.args)
+    form = (_FORM, "json") if asked else ()
     return (*task.args, *task.model_option, *form, "-p", task.whole)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flowstone.dispatchers.agent.harness import Harness, Said, Task
-from flowstone.dispatchers.agent.printed import at, count, events, text_at
+from flowstone.dispatchers.agent.printed import Tokens, at, count, events, more, text_at, told
 
 
 def arguments(task: Task) -> tuple[str, ...]:
@@ -17,7 +17,7 @@ def read(printed: str) -> Said:
     if not found:
         return Said(printed)
     texts: list[str] = []
-    tokens: int | None = None
+    tokens: Tokens = (None, None)
     failure: str | None = None
     for event in found:
         match event.get("type"):
@@ -27,10 +27,10 @@ def read(printed: str) -> Said:
                 texts.clear()
             case "step_finish":
                 used = at(event, "part", "tokens")
-                tokens = count(tokens, at(used, "input"), at(used, "output"), at(used, "reasoning"))
+                tokens = more(tokens, at(used, "input"), count(at(used, "output"), at(used, "reasoning")))
             case "error":
                 failure = text_at(event, "error", "data", "message") or text_at(event, "error", "name") or "an error"
-    return Said("".join(texts), tokens, found[0]["sessionID"], failure)
+    return Said("".join(texts), session=found[0]["sessionID"], failure=failure, **told(tokens))
 
 
 HARNESS = Harness(

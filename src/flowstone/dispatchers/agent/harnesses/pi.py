@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flowstone.dispatchers.agent.harness import Harness, Said, Task
-from flowstone.dispatchers.agent.printed import at, count, events, parts_text, plain, text_at
+from flowstone.dispatchers.agent.printed import Tokens, at, events, more, parts_text, plain, text_at, told
 
 
 def arguments(task: Task) -> tuple[str, ...]:
@@ -14,7 +14,7 @@ def arguments(task: Task) -> tuple[str, ...]:
 def read(printed: str) -> Said:
     """The last message of the assistant; output without events is the answer."""
     text: str | None = None
-    tokens: int | None = None
+    tokens: Tokens = (None, None)
     session: str | None = None
     failure: str | None = None
     for event in events(printed):
@@ -23,12 +23,12 @@ def read(printed: str) -> Said:
             session = text_at(event, "id") or session
         if event.get("type") == "message_end" and text_at(message, "role") == "assistant":
             text = parts_text(at(message, "content")) or text
-            tokens = count(tokens, at(message, "usage", "input"), at(message, "usage", "output"))
+            tokens = more(tokens, at(message, "usage", "input"), at(message, "usage", "output"))
             stopped = text_at(message, "stopReason") == "error"
             failure = (text_at(message, "errorMessage") or "an error") if stopped else None
     if text is None and failure is None:
         return Said(plain(printed), session=session)
-    return Said(text or "", tokens, session, failure)
+    return Said(text or "", session=session, failure=failure, **told(tokens))
 
 
 HARNESS = Harness(
