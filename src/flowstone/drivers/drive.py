@@ -131,13 +131,13 @@ def _run_width(state: State, options: DriveOptions) -> int | None:
 def _first_events(state: State, now: int, options: DriveOptions) -> list[Event] | None:
     """What to record before anything else; None when there is nothing to drive."""
     driver = DriverStarted(now, f"pid {os.getpid()}")
-    again = unrouted(state)
+    unselected = unrouted(state)
     if options.again is not None:
         return [*rerun(state, options.again, now), driver]
     if options.reopen:
         event = reopened(state, now)
         if event is not None:
-            return [RunReopened(now, tuple(dict.fromkeys((*event.steps, *again)))), driver]
+            return [RunReopened(now, tuple(dict.fromkeys((*event.steps, *unselected)))), driver]
     if state.status is RunStatus.SUCCEEDED:
         return None
     if state.status is not RunStatus.ACTIVE:
@@ -146,7 +146,7 @@ def _first_events(state: State, now: int, options: DriveOptions) -> list[Event] 
             code="RUN_NOT_ACTIVE",
             hint="Resume it first: resume reopens the step that stopped it.",
         )
-    return [RunReopened(now, again), driver] if again else [driver]
+    return [RunReopened(now, unselected), driver] if unselected else [driver]
 
 
 class _Drive:

@@ -318,9 +318,9 @@ def _unit_document(row: UnitRow) -> dict[str, Any]:
         "error": row.error,
         "diagnostic": row.diagnostic,
         "exitCode": row.exit_code,
+        "notes": list(row.notes),
         **({"usage": row.usage} if row.usage else {}),
         **({"exchange": [{"request": e.request, "answer": e.answer} for e in row.exchange]} if row.exchange else {}),
-        "notes": list(row.notes),
     }
 
 

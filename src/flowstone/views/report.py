@@ -193,10 +193,10 @@ def _unit(page: _Page, unit: UnitRow) -> str:
     if unit.reason:
         text = unit.diagnostic or unit.error or ""
         failure = escape(unit.reason) + (page.text(text, "bad") if text and page.left > 0 else "")
+    failure += "".join(f'<p class="dim">{escape(one_line(note, 400))}</p>' for note in unit.notes)
     if unit.exchange and page.left > 0:
         said = "".join(page.text(e.request, "dim") + page.text(e.answer) for e in unit.exchange)
         failure += f"<details><summary>asked and said</summary>{said}</details>"
-    failure += "".join(f'<p class="dim">{escape(one_line(note, 400))}</p>' for note in unit.notes)
     return (
         f"<tr><td>{escape(one_line(unit.unit, 120))}</td><td>{page.badge(unit.status)}</td>"
         f"<td>{unit.attempts}</td><td>{spell_ms(unit.duration)}</td><td>{usage_text(unit.usage)}</td><td>{failure}</td></tr>"

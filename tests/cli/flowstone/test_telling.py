@@ -27,7 +27,7 @@ kind: Workflow
 metadata: { name: big }
 steps:
   - name: big
-    run: [sh, -c, "head -c 5000000 /dev/zero | tr '\\\\0' '\\\\n'; head -c 5000000 /dev/zero >&2"]
+    run: [sh, -c, "head -c 5000000 /dev/zero | tr '\\\\0' x; head -c 5000000 /dev/zero | tr '\\\\0' y >&2"]
 """
 SMALL = """\
 apiVersion: orun.dev/v1

@@ -255,7 +255,7 @@ def test_the_live_view_shows_the_steps_of_nested_workflows_while_they_run():
 
 
 def _drawn(state, below, console):
-    table = picture(state, str, console, 10, below).renderables[0]
+    table, _ = picture(state, str, console, 10, below).renderables
     return [str(cell) for cell in table.columns[1].cells]
 
 

@@ -155,8 +155,7 @@ def picture(
         )
     ended = len(state.order) - sum(1 for step in state.order if step.status in ("pending", "open"))
     total = elapsed_text(0 if state.started_at is None else now - state.started_at)
-    count = state.running + sum(nested.running for nested in below.values() if nested.active)
-    running = spell_count(count, "unit")
+    running = spell_count(state.running + sum(nested.running for nested in below.values() if nested.active), "unit")
     run = f"   {ended}/{spell_count(len(state.order), 'step')}, {running} running, {total}"
     return Group(table, Text(run, style="bold", no_wrap=True, overflow="ellipsis"))
 
