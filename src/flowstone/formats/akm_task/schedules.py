@@ -57,5 +57,5 @@ def _schedule(
         cron.error("invalid-cron", f"{cron.what}: {problem.message}.", hint)
         return ()
     if (reason := never_fires(checked)) is not None:
-        cron.warn("cron-never-fires", f"{cron.what}: {reason}.")
+        cron.error("invalid-cron", f"{cron.what}: {reason}.", "name a day that the month has")
     return (Schedule(checked, dict(given)),)
