@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from xml.sax.saxutils import escape, unescape
 
 from flowstone.errors import StoreError
@@ -71,6 +72,7 @@ def task_xml(row: Row, owner: str) -> str:
     words = " ".join(f'"{word}"' for word in row.argv)
     if any('"' in word or "%" in word for word in (*row.argv, *(value for _, value in row.env))):
         raise Unschedulable("a command of the Windows scheduler cannot hold a quotation mark or a percent sign")
+    command = f'/d /s /c "{sets}{words}"'
     triggers = "".join(f"<CalendarTrigger>{text}</CalendarTrigger>" for text in triggers_of(cron_table(row.cron)))
     return (
         '<?xml version="1.0" encoding="UTF-16"?>\n'
@@ -79,7 +81,7 @@ def task_xml(row: Row, owner: str) -> str:
         f"<Triggers>{triggers}</Triggers>"
         "<Settings><MultipleInstancesPolicy>IgnoreNew</MultipleInstancesPolicy>"
         "<StartWhenAvailable>true</StartWhenAvailable></Settings>"
-        f"<Actions><Exec><Command>cmd</Command><Arguments>{escape(f'/d /s /c "{sets}{words}"')}</Arguments>"
+        f"<Actions><Exec><Command>cmd</Command><Arguments>{escape(command)}</Arguments>"
         f"<WorkingDirectory>{escape(row.cwd)}</WorkingDirectory></Exec></Actions></Task>"
     )
 
@@ -121,7 +123,7 @@ def _even_step(times: list[tuple[int, int]]) -> int | None:
     if len(minutes) < 2:
         return None
     step = minutes[1] - minutes[0]
-    even = all(later - earlier == step for earlier, later in zip(minutes, minutes[1:], strict=False))
+    even = all(later - earlier == step for earlier, later in pairwise(minutes))
     return step if even and len(minutes) * step == 24 * 60 else None
 
 
