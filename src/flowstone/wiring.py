@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from flowstone.config.environment import cores, variables
+from flowstone.config.environment import cores, variables, widened
 from flowstone.config.paths import Paths, locate
 from flowstone.errors import FlowstoneError, FreezeError, UnknownRun, UsageError
 from flowstone.ports.dispatcher import Dispatch, Dispatcher, Workspace
@@ -47,7 +47,7 @@ class Wiring:
 
     def __init__(self, cwd: str | None = None, env: Mapping[str, str] | None = None) -> None:
         self.cwd = os.path.abspath(cwd or _working_folder())
-        self.env: Mapping[str, str] = variables() if env is None else env
+        self.env: Mapping[str, str] = widened(variables() if env is None else env)
         self._stores: dict[str, Store] = {}
         self._fetched: dict[str, Fetched] = {}
         self._dialects: dict[str, Dialect] = {}

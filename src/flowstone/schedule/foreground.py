@@ -53,10 +53,14 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 class World(msgspec.Struct, frozen=True):
-    """What the loop needs of the outside: `wait` sleeps so many seconds at most and tells whether to stop."""
+    """What the loop needs of the outside.
+
+    `wait` sleeps so many seconds at most and tells whether to stop; `nap` sleeps whatever is told.
+    """
 
     now: Callable[[], datetime]
     wait: Callable[[float], bool]
+    nap: Callable[[float], None]
     start: Callable[[Table, int], Job]
     say: Callable[[str], None]
     tables: Callable[[], Sequence[Table]]
@@ -93,15 +97,12 @@ class Foreground:
             self._enqueue(table, moment)
 
     def _claimed(self, table: Table, mark: datetime | None, now: datetime) -> tuple[datetime, Due]:
+        """The mark moves only with a time that came: what a look without one would write is lost work."""
         start = looked_until(mark, now)
-        if start > now:
-            return start, Due()
-        if mark is not None and mark > now:
-            self._world.say(
-                f"{table.name}: the clock was set back to {_face(now, self._rule.zone)}; going on from there"
-            )
-        times = fires_between(table.cron, start, now, self._rule.zone, MOST)
-        return now, due(times, now, self._rule.missed, self._rule.window)
+        if mark is not None and start < mark:
+            self._world.say(f"{table.name}: the clock was set back to {_face(now, self._rule.zone)}; going on from it")
+        times = fires_between(table.cron, start, now, self._rule.zone, MOST) if start < now else []
+        return now if times else start, due(times, now, self._rule.missed, self._rule.window)
 
     def _enqueue(self, table: Table, moment: datetime) -> None:
         waiting = self._waiting.setdefault(table.key, [])
@@ -156,7 +157,7 @@ class Foreground:
         while self._jobs and waited < STOP_S:
             self._reap_stopped()
             if self._jobs:
-                self._world.wait(0.1)
+                self._world.nap(0.1)
                 waited += 0.1
         for table, _ in self._jobs.values():
             self._world.say(f"{table.name}: its run did not stop within {STOP_S:.0f} s and goes on by itself")

@@ -16,17 +16,13 @@ SET_BACK = timedelta(hours=3)
 
 
 class Due(msgspec.Struct, frozen=True):
-    """`run` are the times to run, the oldest first; `missed` how many came too late, `dropped` how many of
-    these are never run."""
+    """`run` are the times to run, the oldest first; `missed` how many came too late, `dropped` how many
+    of these have no run of their own.
+    """
 
     run: tuple[datetime, ...] = ()
     missed: int = 0
     dropped: int = 0
-
-    @property
-    def caught_up(self) -> int:
-        """How many missed times have a run of their own."""
-        return self.missed - self.dropped
 
 
 def due(times: Sequence[datetime], now: datetime, rule: Missed, window: timedelta) -> Due:

@@ -53,6 +53,17 @@ STEPS: tuple[tuple[str, ...], ...] = (
             UNIQUE (run, seq)
         )""",
     ),
+    (
+        # What each start of a task came to; a run that it led to is in `runs` by its own.
+        """CREATE TABLE task_runs (
+            id INTEGER PRIMARY KEY,
+            ref TEXT NOT NULL,
+            started_at INTEGER NOT NULL,
+            status TEXT NOT NULL,
+            body TEXT NOT NULL
+        )""",
+        "CREATE INDEX task_runs_newest ON task_runs (ref, started_at)",
+    ),
 )
 
 VERSION = len(STEPS)
