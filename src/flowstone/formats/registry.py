@@ -19,7 +19,9 @@ from flowstone.plan.model import Plan
 from flowstone.ports.dialect import Dialect
 from flowstone.source.file import SourceText
 
-AKM_MARKDOWN, AKM_GITHUB, ORUN = "akm-markdown", "akm-github", "orun"
+AKM_MARKDOWN, AKM_GITHUB, AKM_TASK, ORUN = "akm-markdown", "akm-github", "akm-task", "orun"
+TASK_TARGETS = {"uses", "run", "workflow", "prompt", "command"}
+"""One of these names what a task runs, in one version or another."""
 
 
 class Compiled(msgspec.Struct, frozen=True):
@@ -49,6 +51,8 @@ def format_of(path: str, text: str) -> str:
     if not name.endswith((".yml", ".yaml")):
         raise UnknownFormat(f"{path}: a workflow is a .md, .yml or .yaml file")
     keys = _root_keys(text)
+    if "version" in keys and keys & TASK_TARGETS and not {"apiVersion", "jobs"} & keys:
+        return AKM_TASK
     if "apiVersion" in keys or not {"on", "jobs"} & keys:
         return ORUN
     if name.endswith(".yaml"):
@@ -101,6 +105,7 @@ def _root_keys(text: str) -> set[str]:
 _COMPILERS = {
     AKM_MARKDOWN: ("akm_common.compile", "compile_markdown"),
     AKM_GITHUB: ("akm_common.compile", "compile_github"),
+    AKM_TASK: ("akm_task.compile", "compile_task"),
     ORUN: ("orun.compile", "compile_orun"),
 }
 _DIALECTS = {
