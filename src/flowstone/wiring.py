@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from flowstone.drivers.clock import SystemClock
     from flowstone.plan.model import Plan
     from flowstone.plan.units import AnySpec
+    from flowstone.ports.activation import Activation
     from flowstone.ports.catalog import EngineConfig
     from flowstone.ports.dialect import Dialect, Resolved
+    from flowstone.ports.history import TaskHistory
     from flowstone.ports.observer import Observer
     from flowstone.ports.secrets import Secrets
     from flowstone.ports.store import Lease, Store
@@ -118,6 +120,19 @@ class Wiring:
         from flowstone.config.secrets import HostSecrets
 
         return HostSecrets(self.cwd, self.env)
+
+    @cached_property
+    def activation(self) -> Activation:
+        """Which schedules run on this machine."""
+        from flowstone.config.activation import ConfigActivation
+
+        return ConfigActivation(self.paths.config_file)
+
+    @cached_property
+    def task_history(self) -> TaskHistory:
+        from flowstone.stores.sqlite.tasks import SqliteTaskHistory
+
+        return SqliteTaskHistory(self.paths.database)
 
     @cached_property
     def clock(self) -> SystemClock:

@@ -18,6 +18,7 @@ from flowstone.errors import (
 OK = 0
 FAILED = 1
 USAGE = 2
+UNHEALTHY = 4
 INTERNAL = 70
 BUSY = 75
 CONFIG = 78

@@ -155,5 +155,5 @@ def _read(key: str, cron: str, cwd: str, words: list[str]) -> Row:
 
 
 def _refused(what: str, ended: Ended) -> StoreError:
-    said = ended.stderr.decode("utf-8", "replace").strip().splitlines()
-    return StoreError(f"the crontab {what}: {said[-1] if said else f'exit code {ended.code}'}")
+    said = "; ".join(ended.stderr.decode("utf-8", "replace").split("\n")).strip("; ")
+    return StoreError(f"the crontab {what}: {said or f'exit code {ended.code}'}", code="SCHEDULER_REFUSED")
