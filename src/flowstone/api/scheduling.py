@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from flowstone.api.tasks import find_task, task_ref
+from flowstone.api.tasks import SOURCE, find_task, task_ref
 from flowstone.errors import ConfigError, FlowstoneError, InputError, LeaseHeld, NotFound
 from flowstone.ports.activation import Missed, Row, Timetable, Unschedulable
 
@@ -24,7 +24,6 @@ LOCATING = (
     "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME",
 )  # fmt: skip
 """Variables that say where configuration and state lie: a row carries those that are set."""
-SOURCE = ("AKM_EVENT_SOURCE", "schedule")
 
 
 class Wanted(msgspec.Struct, frozen=True):

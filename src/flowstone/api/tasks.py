@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from flowstone.formats.akm_task.inputs import Bound
 
 TASKS = "tasks"
+SOURCE = ("AKM_EVENT_SOURCE", "schedule")
+"""The variable that tells of a start by a scheduler."""
 
 
 class FoundTask(msgspec.Struct, frozen=True):
@@ -74,7 +76,6 @@ class Start(msgspec.Struct, frozen=True):
 def opened(target: str, bundle: str | None = None, *, scheduled: bool = False) -> Iterator[tuple[Flowstone, FoundTask]]:
     """A task with the Flowstone that runs it: started by a scheduler, in the folder of its bundle."""
     from flowstone.api import Flowstone
-    from flowstone.api.scheduling import SOURCE
     from flowstone.config.environment import variables
 
     env = {**variables(), SOURCE[0]: variables().get(*SOURCE)} if scheduled else None

@@ -35,6 +35,7 @@ class Row(msgspec.Struct, frozen=True):
 
     @property
     def ref(self) -> str:
+        """What runs: the key without its number."""
         return self.key.rpartition("#")[0]
 
 

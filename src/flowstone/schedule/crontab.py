@@ -19,6 +19,7 @@ from flowstone.schedule.programs import Ended, Run
 LINE_BYTES = 998
 """What every cron takes as one command; what is longer some cut without a word."""
 NO_TABLE = re.compile(rb"no crontab for", re.IGNORECASE)
+ESCAPED = re.compile(rb"\\[a-z]")
 _QUIET = " >/dev/null"
 _PLAIN = "/#.-_~@+=,"
 
@@ -55,10 +56,17 @@ class Crontab:
     def _table(self) -> bytes:
         ended = self._crontab("-l")
         if ended.code == 0:
-            return ended.stdout
+            return self._exact() if ESCAPED.search(ended.stdout) else ended.stdout
         if NO_TABLE.search(ended.stderr):
             return b""
         raise _refused("cannot be read", ended)
+
+    def _exact(self) -> bytes:
+        """The bytes that an editor gets: Debian's `-l` spells some control characters as escapes."""
+        ended = self._run(["/usr/bin/env", "VISUAL=cat", "EDITOR=cat", "crontab", "-e"], None)
+        if ended.code != 0:
+            raise _refused("cannot be read", ended)
+        return ended.stdout
 
     def _install(self, change: Callable[[bytes], bytes]) -> None:
         before = self._table()

@@ -130,7 +130,10 @@ def test_launchd_agents_are_written_loaded_and_taken_away(tmp_path):
     (path,) = (tmp_path / "LaunchAgents").iterdir()
     document = plistlib.loads(path.read_bytes())
     assert document["ProgramArguments"] == list(ROW.argv)
-    assert document["StartCalendarInterval"] == [{"Day": 13, "Hour": 2, "Minute": 30}, {"Weekday": 5, "Hour": 2, "Minute": 30}]
+    assert document["StartCalendarInterval"] == [
+        {"Day": 13, "Hour": 2, "Minute": 30},
+        {"Weekday": 5, "Hour": 2, "Minute": 30},
+    ]
     assert ["launchctl", "bootstrap", "gui/501", str(path)] in calls.argv
     agents.remove(ROW.key)
     assert ["launchctl", "bootout", f"gui/501/{path.name.removesuffix('.plist')}"] in calls.argv
@@ -194,7 +197,12 @@ def test_windows_triggers():
 
 @pytest.mark.parametrize(
     ("platform", "backend", "name"),
-    [("linux", None, "crontab"), ("darwin", None, "launchd"), ("win32", None, "windows"), ("linux", "systemd", "systemd")],
+    [
+        ("linux", None, "crontab"),
+        ("darwin", None, "launchd"),
+        ("win32", None, "windows"),
+        ("linux", "systemd", "systemd"),
+    ],
 )
 def test_the_scheduler_of_a_machine(platform, backend, name):
     host = Host(env={"PATH": "/nowhere"}, home="/home/ada", platform=platform, owner="o", backend=backend)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -10,7 +10,7 @@ from flowstone.ports.activation import Missed
 from flowstone.schedule.foreground import Foreground, Rule, Table, World
 from flowstone.schedule.marks import Marks
 
-START = datetime(2026, 1, 1, 12, 0, 30, tzinfo=timezone.utc)
+START = datetime(2026, 1, 1, 12, 0, 30, tzinfo=UTC)
 MINUTELY = Table("tick.yml", "tick", "* * * * *", ("run", "tick.yml"))
 
 
@@ -28,7 +28,7 @@ class Stage:
         self.tables = [MINUTELY]
         self._number = 0
         world = World(lambda: self.now, self._wait, self._nap, self._start, self.said.append, lambda: self.tables)
-        self.scheduler = Foreground(Rule(rule, window, timezone.utc), Marks(str(tmp_path)), world)
+        self.scheduler = Foreground(Rule(rule, window, UTC), Marks(str(tmp_path)), world)
 
     def run(self):
         self.scheduler.run()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -11,7 +11,7 @@ from flowstone.ports.activation import Missed
 from flowstone.schedule.marks import Marks
 from flowstone.schedule.missed import due, looked_until
 
-NOW = datetime(2026, 1, 1, 12, 0, 10, tzinfo=timezone.utc)
+NOW = datetime(2026, 1, 1, 12, 0, 10, tzinfo=UTC)
 DAY = timedelta(hours=24)
 
 

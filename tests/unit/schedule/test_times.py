@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import pytest
 
@@ -60,9 +60,10 @@ def test_a_repeated_time_fires_once_and_a_wildcard_both_times():
         "2026-11-01T01:00:00-05:00",
         "2026-11-01T01:30:00-05:00",
     ]
-    assert "comes twice on this day and fires once, the first time" in told(
-        "30 1 * * *", "2026-10-31T12:00Z", "2026-11-02T12:00Z", NEW_YORK
-    )[0]
+    assert (
+        "comes twice on this day and fires once, the first time"
+        in told("30 1 * * *", "2026-10-31T12:00Z", "2026-11-02T12:00Z", NEW_YORK)[0]
+    )
     assert "fire both times" in told("*/30 1 * * *", "2026-10-31T12:00Z", "2026-11-02T12:00Z", NEW_YORK)[0]
 
 
@@ -83,7 +84,7 @@ def test_leap_days_come_in_the_end():
 
 
 def test_the_times_between_two_moments():
-    utc = timezone.utc
+    utc = UTC
     start, end = datetime(2026, 1, 1, 0, 0, tzinfo=utc), datetime(2026, 1, 1, 0, 5, tzinfo=utc)
     found = fires_between("* * * * *", start, end, utc, 100)
     assert [moment.minute for moment in found] == [1, 2, 3, 4, 5]
@@ -91,15 +92,15 @@ def test_the_times_between_two_moments():
 
 
 def test_several_tables_come_in_order():
-    zone = timezone.utc
+    zone = UTC
     start = datetime(2026, 1, 1, tzinfo=zone)
     merged = next_fires(["0 12 * * *", "0 6 * * *"], start, 3, zone)
     assert [(moment.hour, cron) for moment, cron in merged] == [(6, "0 6 * * *"), (12, "0 12 * * *"), (6, "0 6 * * *")]
 
 
 def test_names_and_steps_are_read_as_the_checker_reads_them():
-    assert [moment.minute for moment in fires_between("5/15 * * * *", *_day(), timezone.utc, 4)] == [5, 20, 35, 50]
-    assert next(fires("0 0 * * 7", _day()[0], timezone.utc)).isoweekday() == 7
+    assert [moment.minute for moment in fires_between("5/15 * * * *", *_day(), UTC, 4)] == [5, 20, 35, 50]
+    assert next(fires("0 0 * * 7", _day()[0], UTC)).isoweekday() == 7
 
 
 @pytest.mark.parametrize("name", ["Nowhere/City", "../etc/passwd", ""])
@@ -121,5 +122,5 @@ def test_a_moment_without_offset_is_one_of_the_zone():
 
 
 def _day():
-    start = datetime(2026, 1, 1, 22, 59, tzinfo=timezone.utc)
-    return start, datetime(2026, 1, 1, 23, 59, tzinfo=timezone.utc)
+    start = datetime(2026, 1, 1, 22, 59, tzinfo=UTC)
+    return start, datetime(2026, 1, 1, 23, 59, tzinfo=UTC)

@@ -28,7 +28,9 @@ def mistakes(text: str) -> list[tuple[str, int]]:
 
 
 def test_a_shell_task():
-    task = parsed("version: 4\nrun: echo a && echo $HOME | wc\nshell: bash\nworking-directory: ./sub/.\nenv: { A: 1, B: true }\n")
+    task = parsed(
+        "version: 4\nrun: echo a && echo $HOME | wc\nshell: bash\nworking-directory: ./sub/.\nenv: { A: 1, B: true }\n"
+    )
     assert task.target.run == "echo a && echo $HOME | wc"
     assert (task.target.shell, task.target.working_directory) == ("bash", "sub")
     assert task.target.env == {"A": "1", "B": "true"}
@@ -53,7 +55,9 @@ def test_targets(uses, family):
 
 
 def test_a_prompt_with_arguments():
-    task = parsed("version: 4\nuses: akm/command\nwith: { ref: commands/review, arguments: all of it }\nengine: fast-one\n")
+    task = parsed(
+        "version: 4\nuses: akm/command\nwith: { ref: commands/review, arguments: all of it }\nengine: fast-one\n"
+    )
     assert task.target.arguments == {"ref": "commands/review", "arguments": "all of it"}
     assert task.dispatch.engine == "fast-one"
 
