@@ -31,6 +31,8 @@ BY_CODE = {
     "RUN_LEASE_HELD": BUSY,
     "STATE_DB_CONTENDED": BUSY,
     "MAINTENANCE_BARRIER_BUSY": BUSY,
+    "SCHEDULER_UNAVAILABLE": FAILED,
+    "SCHEDULER_REFUSED": FAILED,
     "INVALID_CONFIG_FILE": CONFIG,
 }
 """Codes that decide whatever the type of their error is."""
