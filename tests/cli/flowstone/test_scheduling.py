@@ -176,7 +176,7 @@ def test_a_task_gets_the_inputs_of_its_table(project, schedule, tmp_path, past):
     (project / "t.yml").write_text(
         "version: 4\nuses: workflows/kid\ninputs: { n: { type: integer, required: true } }\n"
         'schedule: [{ cron: "0 0 1 1 *", inputs: { n: 1 } }, { cron: "@PAST@", inputs: { n: 2 } }]\n'.replace(
-            "@PAST@", PAST
+            "@PAST@", past
         )
     )
     looked_at(tmp_path, project / "t.yml", past, 1)
