@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flowstone.formats.akm_github.grammar import SHELLS
+from flowstone.formats.akm_github.grammar import COMMAND_KEYS, SHELLS
 
 VERSION = 4
 OLD_VERSIONS = (2, 3)
@@ -47,4 +47,4 @@ RETRIES = 100
 SCHEDULED_TIMEOUT_MS = 6 * 60 * 60 * 1000
 """Of a scheduled task whose target is a workflow and that says nothing itself."""
 
-__all__ = ["SHELLS"]
+__all__ = ["COMMAND_KEYS", "SHELLS"]
