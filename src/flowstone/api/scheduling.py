@@ -104,10 +104,15 @@ def timetable_of(flow: Flowstone) -> Timetable:
             home=paths.home,
             platform=sys.platform,
             owner=owner_of(paths.config),
-            missed=Missed(settings.get("missed", Missed.ONCE)),
+            missed=missed_rule(flow),
             backend=settings.get("backend"),
         )
     )
+
+
+def missed_rule(flow: Flowstone) -> Missed:
+    """The rule for missed times that is configured, else `once`."""
+    return Missed(_settings(flow).get("missed", Missed.ONCE))
 
 
 def owner_of(config: str) -> str:

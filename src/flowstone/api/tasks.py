@@ -12,7 +12,7 @@ from msgspec import UNSET
 
 from flowstone.api.texts import is_path
 from flowstone.diagnostics import Diagnostic, Report, errors_of
-from flowstone.errors import InputError, LeaseHeld, NotFound, SourceError
+from flowstone.errors import InputError, LeaseHeld, NotFound, SourceError, UnknownRun
 from flowstone.ports.dialect import Given
 from flowstone.ports.history import TaskRun
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from flowstone.formats.akm_task.inputs import Bound
 
 TASKS = "tasks"
+RUNNING = "running"
 SOURCE = ("AKM_EVENT_SOURCE", "schedule")
 """The variable that tells of a start by a scheduler."""
 
@@ -98,6 +99,25 @@ def history_ref(flow: Flowstone, target: str, bundle: str | None = None) -> str:
         return ref if "//" in ref else f"{flow.wiring.settings.bundle.name}//{ref}"
 
 
+def records(flow: Flowstone, ref: str | None = None, limit: int | None = None) -> list[TaskRun]:
+    """The starts of a task (or of all), the newest first; one whose process died is told as interrupted."""
+    return [_as_it_stands(flow, run) for run in flow.wiring.task_history.newest(ref, limit)]
+
+
+def _as_it_stands(flow: Flowstone, run: TaskRun) -> TaskRun:
+    if run.status != RUNNING or (run.run_id is not None and _is_driven(flow, run.run_id)):
+        return run
+    return msgspec.structs.replace(run, status="active", detail={**run.detail, "reason": "interrupted"})
+
+
+def _is_driven(flow: Flowstone, run_id: str) -> bool:
+    try:
+        store, full = flow.wiring.store_of(run_id, readonly=True)
+    except UnknownRun:
+        return False
+    return store.driver_of(full) is not None
+
+
 def find_task(flow: Flowstone, target: str, bundle: str | None = None) -> FoundTask:
     """The task that an id, a ref or a path names; NotFound, or CompileError for an unsound one."""
     from flowstone.formats.akm_task.parse import read_task
@@ -160,7 +180,7 @@ def run_task(flow: Flowstone, found: FoundTask, start: Start) -> TaskOutcome:
     bound = bind_flags(task.inputs, start.flags, "schedule-binding" if start.scheduled else "flag")
     clock, history = flow.wiring.clock, flow.wiring.task_history
     origin = "schedule" if start.scheduled else "manual"
-    record = TaskRun(found.ref, clock.now_ms(), "running", origin)
+    record = TaskRun(found.ref, clock.now_ms(), RUNNING, origin)
     if start.scheduled and (idle := _idle(flow, found)) is not None:
         record = msgspec.structs.replace(record, ended_at=record.started_at, status=idle[0], detail={"reason": idle[1]})
         history.begin(record)
@@ -260,10 +280,8 @@ def _idle(flow: Flowstone, found: FoundTask) -> tuple[str, str] | None:
     if found.ref not in flow.wiring.activation.enabled():
         return "disabled", "not-enabled"
     for earlier in flow.wiring.task_history.newest(found.ref, 5):
-        if earlier.status == "running" and earlier.run_id is not None:
-            store, full = flow.wiring.store_of(earlier.run_id, readonly=True)
-            if store.driver_of(full) is not None:
-                return "active", "earlier-run-goes-on"
+        if earlier.status == RUNNING and earlier.run_id is not None and _is_driven(flow, earlier.run_id):
+            return "active", "earlier-run-goes-on"
     return None
 
 

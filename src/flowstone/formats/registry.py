@@ -51,7 +51,7 @@ def format_of(path: str, text: str) -> str:
     if not name.endswith((".yml", ".yaml")):
         raise UnknownFormat(f"{path}: a workflow is a .md, .yml or .yaml file")
     keys = _root_keys(text)
-    if "version" in keys and keys & TASK_TARGETS and not {"apiVersion", "jobs"} & keys:
+    if _is_task(path, keys):
         return AKM_TASK
     if "apiVersion" in keys or not {"on", "jobs"} & keys:
         return ORUN
@@ -90,6 +90,14 @@ def dialect_of(name: str) -> Dialect:
 def _imported(place: tuple[str, str]) -> Any:
     module, name = place
     return getattr(import_module(f"flowstone.formats.{module}"), name)
+
+
+def _is_task(path: str, keys: set[str]) -> bool:
+    """A task has a version and a target; below a folder `tasks`, whatever is no other language is meant as one."""
+    if {"apiVersion", "jobs"} & keys:
+        return False
+    below = path.lower().endswith(".yml") and "tasks" in path.replace("\\", "/").split("/")[:-1]
+    return below or ("version" in keys and bool(keys & TASK_TARGETS))
 
 
 def _root_keys(text: str) -> set[str]:

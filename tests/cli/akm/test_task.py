@@ -370,3 +370,28 @@ def test_history(task):
     (task.folder / "bundle/tasks/bad.yml").unlink()
     assert len(task.json("task", "history", "bad")["runs"]) == 1
     assert "failed (non_zero_exit)" in task("task", "history", "bad", "--format", "text").stdout
+
+
+def test_a_start_whose_process_died_is_told_as_interrupted(task, environment):
+    task.write("bundle/tasks/slow.yml", "version: 4\nrun: touch began; sleep 60\n")
+    code = "from flowstone.cli.akm.main import main; main()"
+    words = [sys.executable, "-c", code, "task", "run", "slow"]
+    process = subprocess.Popen(
+        words, cwd=task.folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    )
+    while not (task.folder / "began").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    assert task.json("task", "history", "slow")["runs"][0]["status"] == "running"
+    process.kill()
+    process.wait()
+    told = task.json("task", "history", "slow")["runs"][0]
+    assert (told["status"], told["detail"]["reason"]) == ("active", "interrupted")
+
+
+def test_lint_checks_tasks_too(task):
+    task.write("bundle/tasks/bad.yml", "run: x\n")
+    found = task.json("lint", "--type", "tasks")["flagged"]
+    assert [(one["file"], one["issue"], one["line"]) for one in found] == [("tasks/bad.yml", "invalid-task-yaml", 1)]
+    assert len(task.json("lint")["flagged"]) == 1
+    assert task.json("lint", "--type", "workflows")["flagged"] == []

@@ -92,11 +92,11 @@ def explain(target: str, flags: tuple[GivenFlag, ...], bundle: str | None, sched
 def history(target: str | None, bundle: str | None, limit: int | None, output: Output) -> None:
     """Show what the runs of TASK (or of all tasks) came to, the newest first."""
     from flowstone.api import Flowstone
-    from flowstone.api.tasks import history_ref
+    from flowstone.api.tasks import history_ref, records
 
     with Flowstone() as flow:
         ref = None if target is None else history_ref(flow, target, bundle)
-        rows = [_record(run) for run in flow.wiring.task_history.newest(ref, limit)]
+        rows = [_record(run) for run in records(flow, ref, limit)]
     emit({"ok": True, "runs": rows, "shape": "task-history"}, output, {Format.TEXT: _lines})
 
 
