@@ -395,3 +395,19 @@ def test_lint_checks_tasks_too(task):
     assert [(one["file"], one["issue"], one["line"]) for one in found] == [("tasks/bad.yml", "invalid-task-yaml", 1)]
     assert len(task.json("lint")["flagged"]) == 1
     assert task.json("lint", "--type", "workflows")["flagged"] == []
+
+
+def test_show_tells_what_a_task_takes(task):
+    shown = task.json("show", "tasks/t")
+    assert (shown["type"], shown["ref"], shown["action"]) == ("task", "bundle//tasks/t", "akm task run bundle//tasks/t")
+    assert [one["name"] for one in shown["inputs"]] == ["n", "s"]
+
+
+def test_one_process_at_a_time_brings_schedules_in_order(task, cron):
+    from flowstone.stores.lease import take_lease
+
+    lease = take_lease(str(task.folder / "data/flowstone/schedule"), "sync", "pid 1")
+    busy = task.error("task", "sync", code=75)
+    lease.release()
+    assert busy["code"] == "MAINTENANCE_BARRIER_BUSY"
+    assert task.json("task", "sync")["ok"] is True

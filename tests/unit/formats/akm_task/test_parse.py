@@ -11,6 +11,7 @@ from flowstone.formats.akm_common.targets import Family
 from flowstone.formats.akm_task.document import Schedule, Task
 from flowstone.formats.akm_task.parse import parse_task, read_task
 from flowstone.source.file import text_of
+from tests.unit.formats.akm_task.texts import MISTAKES
 
 
 def parsed(text: str) -> Task:
@@ -110,63 +111,7 @@ def test_everything_else_that_a_task_may_say():
     assert (task.redact, task.max_steps, task.max_retries) == (("TOKEN",), 3, 0)
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("run: x\n", ("missing-key", 1)),
-        ("version: '4'\nrun: x\n", ("invalid-version", 1)),
-        ("version: true\nrun: x\n", ("invalid-version", 1)),
-        ("version: 5\nrun: x\n", ("task-version-unsupported", 1)),
-        ("version: 4\n", ("task-target-xor", 1)),
-        ("version: 4\nrun: x\nuses: workflows/a\n", ("task-target-xor", 1)),
-        ("version: 4\nrun: x\nfoo: 1\n", ("unknown-key", 3)),
-        ("version: 4\nrun: x\nakm: {}\n", ("removed-key", 3)),
-        ("version: 4\nrun: x\non: {}\n", ("removed-key", 3)),
-        ("version: 4\nrun: x\nwith: {}\n", ("run-field-conflict", 3)),
-        ("version: 4\nrun: ''\n", ("string-required", 2)),
-        ("version: 4\nuses: workflows/a\nshell: sh\n", ("uses-field-conflict", 3)),
-        ("version: 4\nuses: workflows/a\nwith: {}\n", ("with-unsupported", 3)),
-        ("version: 4\nuses: workflows/a\nenv: { A: 1 }\n", ("env-unsupported", 3)),
-        ("version: 4\nuses: workflows/a\noutput: { type: object }\n", ("output-unsupported", 3)),
-        ("version: 4\nuses: tasks/t\n", ("unsupported-uses-target", 2)),
-        ("version: 4\nuses: agents/a\n", ("non-executable-asset-ref", 2)),
-        ("version: 4\nuses: ./x\n", ("local-action-path-unsupported", 2)),
-        ("version: 4\nuses: docker://x\n", ("docker-action-unsupported", 2)),
-        ("version: 4\nuses: owner/repo@v1\n", ("unsupported-uses-target", 2)),
-        ("version: 4\nuses: akm/command\n", ("builtin-command-inputs", 2)),
-        ("version: 4\nuses: akm/command\nwith: { ref: commands/a, content: b }\n", ("builtin-command-inputs", 3)),
-        ("version: 4\nrun: x\nshell: fish\n", ("invalid-value", 3)),
-        ("version: 4\nrun: x\nworking-directory: ../up\n", ("working-directory-escape", 3)),
-        ("version: 4\nrun: x\nenv: { A: null }\n", ("scalar-required", 3)),
-        ("version: 4\nrun: x\nenv: { API_TOKEN: abcdef }\n", ("secret-in-env", 3)),
-        ("version: 4\nrun: x\ninputs: { a-b: {} }\n", ("invalid-input-name", 3)),
-        ("version: 4\nrun: x\ninputs: { bundle: {} }\n", ("reserved-input-name", 3)),
-        ("version: 4\nrun: x\ninputs: { a: { pattern: x } }\n", ("unknown-key", 3)),
-        ("version: 4\nrun: x\ninputs: { a: { type: strig } }\n", ("invalid-schema", 3)),
-        ("version: 4\nrun: x\ninputs: { a: { required: [b] } }\n", ("boolean-required", 3)),
-        ("version: 4\nrun: x\ninputs: { a: { default: 1, required: true } }\n", ("default-of-required", 3)),
-        ("version: 4\nrun: x\ninputs: { a: { type: string, default: 1 } }\n", ("invalid-default", 3)),
-        ("version: 4\nrun: x\nschedule: '* * * *'\n", ("invalid-cron", 3)),
-        ("version: 4\nrun: x\nschedule: '@yearly'\n", ("invalid-cron", 3)),
-        ("version: 4\nrun: x\nschedule: '0 0 31 2 *'\n", ("invalid-cron", 3)),
-        ("version: 4\nrun: x\nschedule: []\n", ("schedule-required", 3)),
-        ("version: 4\nrun: x\nschedule: [{ inputs: {} }]\n", ("missing-key", 3)),
-        ("version: 4\nrun: x\nschedule: [{ cron: '0 6 * * *', inputs: { a: 1 } }]\n", ("schedule-inputs", 3)),
-        ("version: 4\nrun: x\ninputs: { a: { required: true } }\nschedule: '0 6 * * *'\n", ("schedule-inputs", 4)),
-        ("version: 4\nrun: x\ntimeout: soon\n", ("invalid-timeout", 3)),
-        ("version: 4\nrun: x\ntimeout: -1\n", ("invalid-timeout", 3)),
-        ("version: 4\nrun: x\nredact: [A, A]\n", ("invalid-redact", 3)),
-        ("version: 4\nrun: x\nredact: [a-b]\n", ("invalid-redact", 3)),
-        ("version: 4\nrun: x\nmaxSteps: 0\n", ("out-of-range", 3)),
-        ("version: 4\nrun: x\nmaxRetries: -1\n", ("out-of-range", 3)),
-        ("version: 4\nrun: x\nengine: Bad Name\n", ("invalid-engine-name", 3)),
-        ("version: 4\nrun: x\nrun: y\n", ("duplicate-key", 3)),
-        ("version: 4\nrun: &a x\n", ("yaml-anchor", 2)),
-        ("version: 4\nrun: !!str x\n", ("yaml-custom-tag", 2)),
-        ("name: W\non: {}\njobs: {}\n", ("not-a-task", 1)),
-        ("[]\n", ("not-a-task", 1)),
-    ],
-)
+@pytest.mark.parametrize(("text", "found"), MISTAKES)
 def test_mistakes(text, found):
     assert found in mistakes(text)
 
