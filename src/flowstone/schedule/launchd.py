@@ -7,6 +7,7 @@ import plistlib
 from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
+from xml.parsers.expat import ExpatError
 
 from flowstone.errors import StoreError
 from flowstone.expr.cron import CronTable, cron_table
@@ -111,11 +112,7 @@ def _row_of(path: str) -> Row | None:
         found: Any = plistlib.loads(read_text(path).encode("utf-8"))
         ours = found["Flowstone"]
         key, cron = str(ours["key"]), str(ours["cron"])
-    except (plistlib.InvalidFileException, ValueError, KeyError, TypeError, IndexError):
-        return None
-    except Exception as error:  # expat's own errors have no common base with the others
-        if type(error).__name__ != "ExpatError":
-            raise
+    except (plistlib.InvalidFileException, ExpatError, ValueError, KeyError, TypeError, IndexError):
         return None
     env = tuple((str(name), str(value)) for name, value in found.get("EnvironmentVariables", {}).items())
     row = Row(key, cron, tuple(map(str, found.get("ProgramArguments", ()))), str(found.get("WorkingDirectory")), env)

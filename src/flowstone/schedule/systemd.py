@@ -51,7 +51,7 @@ class SystemdTimers:
         found = []
         for name in sorted(os.listdir(self._folder)) if os.path.isdir(self._folder) else []:
             if name.startswith(f"flowstone-{self.owner}-") and name.endswith(".timer"):
-                row = _row_of(read_text(os.path.join(self._folder, name)), self._service_text(name))
+                row = _row_of(read_text(os.path.join(self._folder, name)), self._service_text(name), self._missed)
                 if row is not None:
                     found.append(row)
         return found
@@ -132,7 +132,7 @@ def calendars(table: CronTable) -> list[str]:
     return [f"*-{months}-* {times}"] if every_day or every_weekday else [by_date, by_week]
 
 
-def _row_of(timer: str, service: str) -> Row | None:
+def _row_of(timer: str, service: str, missed: Missed) -> Row | None:
     key = re.search(rf"^{_MARK}(.+)$", timer, re.MULTILINE)
     cron = re.search(r"^# cron (.+)$", timer, re.MULTILINE)
     words = re.search(r"^# words (.*)$", service, re.MULTILINE)
@@ -142,7 +142,7 @@ def _row_of(timer: str, service: str) -> Row | None:
     if cron is None or words is None or folder is None:
         return Row(key[1], "", (), "")
     row = _from_notes(key[1], cron[1], words[1], folder[1])
-    intact = row is not None and service_text(row) == service and timer in {timer_text(row, rule) for rule in Missed}
+    intact = row is not None and service_text(row) == service and timer_text(row, missed) == timer
     return row if intact else Row(key[1], cron[1], (), "")
 
 

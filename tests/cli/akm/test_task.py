@@ -214,6 +214,7 @@ def test_add_writes_a_task_and_enables_its_schedule(task, cron):
     assert cron().endswith("bundle//tasks/nightly#0\n")
     assert task.error("task", "add", "nightly", "--command", "x", code=2)["code"] == "RESOURCE_ALREADY_EXISTS"
     assert task.json("task", "add", "nightly", "--command", "x", "--force")["enabled"] is False
+    assert cron() == ""
     assert task.json("task", "run", "nightly", code=1)["detail"]["reason"] == "non_zero_exit"
 
 
@@ -411,3 +412,18 @@ def test_one_process_at_a_time_brings_schedules_in_order(task, cron):
     lease.release()
     assert busy["code"] == "MAINTENANCE_BARRIER_BUSY"
     assert task.json("task", "sync")["ok"] is True
+
+
+def test_a_scheduled_start_that_cannot_be_made_is_told_by_the_history(task):
+    task.json("config", "set", "scheduler.enabled", '["bundle//tasks/t", "bundle//tasks/p"]')
+    task.error("task", "run", "t", "--scheduled", code=2)
+    task.write("bundle/tasks/t.yml", "version: 4\n")
+    task.error("task", "run", "t", "--bundle", "bundle", "--scheduled", code=2)
+    task.write("bundle/tasks/p.yml", "version: 4\nuses: akm/command\nwith: { content: Hello }\n")
+    task.error("task", "run", "p", code=78)
+    runs = task.json("task", "history")["runs"]
+    assert [(run["ref"], run["status"], run["detail"]["reason"]) for run in runs] == [
+        ("bundle//tasks/p", "failed", "INVALID_CONFIG_FILE"),
+        ("bundle//tasks/t", "failed", "TASK_SOURCE_INVALID"),
+        ("bundle//tasks/t", "failed", "INPUT_BINDING_INVALID"),
+    ]

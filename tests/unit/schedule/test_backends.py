@@ -84,6 +84,12 @@ def test_the_rule_for_missed_times_is_the_timers():
     assert "Persistent=false" in timer_text(ROW, Missed.SKIP)
 
 
+def test_another_rule_for_missed_times_makes_another_row(tmp_path):
+    SystemdTimers("0123abcd", str(tmp_path), Calls().run, found, Missed.ONCE).put(ROW)
+    (row,) = SystemdTimers("0123abcd", str(tmp_path), Calls().run, found, Missed.SKIP).rows()
+    assert row != ROW
+
+
 def test_systemd_without_a_session_says_so():
     calls = Calls()
     calls.answers["systemctl --user show-environment"] = Ended(1, b"", b"Failed to connect to bus\n")
@@ -138,6 +144,12 @@ def test_launchd_agents_are_written_loaded_and_taken_away(tmp_path):
     agents.remove(ROW.key)
     assert ["launchctl", "bootout", f"gui/501/{path.name.removesuffix('.plist')}"] in calls.argv
     assert agents.rows() == []
+
+
+@pytest.mark.parametrize("text", ["", "no list", "<plist><dict/></plist>", "<plist>"])
+def test_files_that_are_no_agents_of_ours(tmp_path, text):
+    (tmp_path / "flowstone.0123abcd.x.plist").write_text(text)
+    assert LaunchAgents("0123abcd", str(tmp_path), "gui/501", Calls().run, found).rows() == []
 
 
 def test_an_agent_that_launchd_does_not_take_is_not_left_behind(tmp_path):

@@ -40,7 +40,9 @@ def command(target: str, output: Output) -> None:
 
 def _task_view(flow: Flowstone, target: str) -> dict[str, Any]:
     """A task: what it takes, what it runs, and when."""
-    from flowstone.api.tasks import Start, explain, find_task
+    from flowstone.api.task_runs import Start
+    from flowstone.api.task_views import explain
+    from flowstone.api.tasks import find_task
 
     found = find_task(flow, target)
     view = {"type": "task", "action": f"akm task run {found.ref}", **explain(flow, found, Start())}

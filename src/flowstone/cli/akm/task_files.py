@@ -48,8 +48,8 @@ def add(
         view: dict[str, Any] = {"ok": True, "ref": ref, "path": path, "enabled": False}
         if fields["schedule"] is not None and not disabled:
             view |= _enabled(flow, ref, rebind, output)
-        elif fields["schedule"] is None:
-            view["hint"] = f"Run it with: akm task run {ref}"
+        elif ref in flow.wiring.activation.enabled():
+            _disabled(flow, ref, output)
     emit({**view, "shape": "task-add"}, output)
 
 
@@ -80,7 +80,7 @@ def validate(path: str, output: Output) -> int:
 def list_(output: Output) -> None:
     """List the tasks of all bundles with their targets and schedules."""
     from flowstone.api import Flowstone
-    from flowstone.api.tasks import list_tasks
+    from flowstone.api.task_views import list_tasks
 
     with Flowstone() as flow:
         rows = list_tasks(flow)
@@ -99,6 +99,16 @@ def _enabled(flow: Any, ref: str, rebind: bool, output: Output) -> dict[str, Any
     for failure in outcome.failures:
         output.warn(failure.message)
     return {"enabled": True, "scheduled": not outcome.failures}
+
+
+def _disabled(flow: Any, ref: str, output: Output) -> None:
+    """A task that took the place of an enabled one and is not to be obeyed here."""
+    from flowstone.api.scheduling import disable
+
+    try:
+        disable(flow, ref)
+    except FlowstoneError as error:
+        output.warn(f"{ref} is not enabled any more; its rows cannot be taken away: {error.message}")
 
 
 def _params(text: str | None) -> dict[str, Json]:

@@ -16,7 +16,8 @@ from flowstone.errors import FlowstoneError
 
 if TYPE_CHECKING:
     from flowstone.api import Flowstone
-    from flowstone.api.tasks import FoundTask, TaskOutcome
+    from flowstone.api.task_runs import TaskOutcome
+    from flowstone.api.tasks import FoundTask
     from flowstone.ports.history import TaskRun
 
 FINE = ("completed", "active", "disabled")
@@ -47,7 +48,7 @@ def declared_inputs(target: str) -> Sequence[DeclaredFlag] | None:
 @output_options()
 def run(target: str, flags: tuple[GivenFlag, ...], bundle: str | None, scheduled: bool, output: Output) -> int:
     """Run TASK (an id, a ref or a file) to its end. Its inputs are flags behind it."""
-    from flowstone.api.tasks import Start, opened, run_task
+    from flowstone.api.task_runs import Start, opened, run_task
     from flowstone.cli.akm.progress import progress_of
     from flowstone.cli.akm.runs import word_of
 
@@ -76,8 +77,8 @@ def run(target: str, flags: tuple[GivenFlag, ...], bundle: str | None, scheduled
 @output_options()
 def explain(target: str, flags: tuple[GivenFlag, ...], bundle: str | None, scheduled: bool, output: Output) -> None:
     """Show what a run of TASK would do, and where each value comes from. Runs and writes nothing."""
-    from flowstone.api.tasks import Start, opened
-    from flowstone.api.tasks import explain as explained
+    from flowstone.api.task_runs import Start, opened
+    from flowstone.api.task_views import explain as explained
 
     with opened(target, bundle, scheduled=scheduled) as (flow, found):
         _warn(found, output)
