@@ -35,3 +35,6 @@ class TaskHistory(Protocol):
 
     def newest(self, ref: str | None = None, limit: int | None = None) -> Sequence[TaskRun]:
         """The starts of a task (or of all), the newest first."""
+
+    def forget(self, ref: str) -> int:
+        """Remove the records of a task; returns how many there were."""

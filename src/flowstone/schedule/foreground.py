@@ -78,15 +78,17 @@ class Foreground:
         self._waiting: dict[str, list[tuple[Table, datetime]]] = {}
 
     def run(self) -> None:
-        while True:
-            tables = self._world.tables()
-            self._reap()
-            for table in tables:
-                self._look(table)
-                self._start_next(table.key)
-            if self._world.wait(self._pause(tables)):
-                break
-        self._stop()
+        try:
+            while True:
+                tables = self._world.tables()
+                self._reap()
+                for table in tables:
+                    self._look(table)
+                    self._start_next(table.key)
+                if self._world.wait(self._pause(tables)):
+                    return
+        finally:
+            self._stop()
 
     def _look(self, table: Table) -> None:
         now = self._world.now()
@@ -128,6 +130,8 @@ class Foreground:
         try:
             self._world.say(f"{table.name}: run of {_face(moment, self._rule.zone)}")
             self._jobs[key] = (table, self._world.start(table, lock))
+        except OSError as error:
+            self._world.say(f"{table.name}: its run cannot be started: {error.strerror}")
         finally:
             os.close(lock)
 

@@ -427,3 +427,22 @@ def test_a_scheduled_start_that_cannot_be_made_is_told_by_the_history(task):
         ("bundle//tasks/t", "failed", "TASK_SOURCE_INVALID"),
         ("bundle//tasks/t", "failed", "INPUT_BINDING_INVALID"),
     ]
+
+
+def test_prune_clears_away_what_is_left_of_a_task_that_is_gone(task, cron):
+    for name in ("a", "b"):
+        task.write(f"bundle/tasks/{name}.yml", 'version: 4\nrun: "true"\nschedule: "@daily"\n')
+        task.json("task", "enable", name)
+        task.json("task", "run", name)
+    assert task.json("task", "prune")["leftovers"] == []
+    (task.folder / "bundle/tasks/a.yml").unlink()
+    left = task.json("task", "prune")["leftovers"]
+    assert left == [{"ref": "bundle//tasks/a", "enabled": True, "rows": ["bundle//tasks/a#0"], "records": 1}]
+    assert task.json("task", "prune", "--id", "b", "--yes")["leftovers"] == []
+    assert "tasks/a#0" in cron()
+    assert task.json("task", "prune", "--id", "a,other", "--yes")["pruned"] is True
+    assert task.json("task", "prune")["leftovers"] == []
+    assert "tasks/a#0" not in cron()
+    assert "tasks/b#0" in cron()
+    assert task.json("task", "history", "a")["runs"] == []
+    assert task.json("task", "sync")["ok"] is True

@@ -159,3 +159,19 @@ def test_tables_that_change_count_from_then_on(tmp_path):
     other.tables = [Table("tick.yml", "tick, changed", "*/2 * * * *", ("x",))]
     other.now = START + timedelta(hours=5)
     assert other.run() == []
+
+
+def test_a_run_that_cannot_be_started_is_told_and_the_next_is_tried(tmp_path):
+    stage = Stage(tmp_path, looks=45)
+    begin = stage._start
+
+    def fails_once(table, lock):
+        if not any("cannot be started" in line for line in stage.said):
+            raise OSError(12, "Cannot allocate memory")
+        return begin(table, lock)
+
+    stage.scheduler._world = World(
+        lambda: stage.now, stage._wait, stage._nap, fails_once, stage.said.append, lambda: stage.tables
+    )
+    assert stage.run()[:2] == ["12:02", "12:03"]
+    assert any("Cannot allocate memory" in line for line in stage.said)

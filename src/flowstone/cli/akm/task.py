@@ -13,6 +13,7 @@ VERBS = {
     "explain": Verb(f"{_RUN}:explain", "Show what a run of a task would do; runs nothing."),
     "history": Verb(f"{_RUN}:history", "Show what the runs of tasks came to."),
     "list": Verb(f"{_FILES}:list_", "List tasks with their targets and schedules."),
+    "prune": Verb(f"{_SCHEDULE}:prune", "Clear away what is left of tasks that are gone."),
     "run": Verb(f"{_RUN}:run", "Run a task."),
     "sync": Verb(f"{_SCHEDULE}:sync", "Bring this machine's scheduler in order with what is enabled."),
     "validate": Verb(f"{_FILES}:validate", "Tell whether a file is a sound task."),

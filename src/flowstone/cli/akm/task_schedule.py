@@ -1,4 +1,4 @@
-"""`akm task enable|disable|sync|doctor`: the schedules of this machine."""
+"""`akm task enable|disable|sync|doctor|prune`: the schedules of this machine."""
 
 from __future__ import annotations
 
@@ -75,6 +75,25 @@ def doctor(output: Output) -> int:
     return exit_codes.OK if view["ok"] else exit_codes.UNHEALTHY
 
 
+@click.command("prune", epilog="Examples: akm task prune · akm task prune --yes · akm task prune --id old,older --yes")
+@click.option("--yes", is_flag=True, help="Take it away; without this it is only told.")
+@click.option("--id", "ids", metavar="A,B", help="Only what is left of these tasks.")
+@output_options()
+def prune(yes: bool, ids: str | None, output: Output) -> None:
+    """Clear away what is left of tasks whose files are gone: enabling, rows and history."""
+    from flowstone.api import Flowstone
+    from flowstone.api.pruning import clear, leftovers
+
+    names = [name.strip() for name in (ids or "").split(",") if name.strip()]
+    with Flowstone() as flow:
+        found = leftovers(flow, names)
+        if yes and found:
+            clear(flow, found)
+    rows = [{"ref": one.ref, "enabled": one.enabled, "rows": list(one.rows), "records": one.records} for one in found]
+    view = {"ok": True, "pruned": yes, "leftovers": rows, "shape": "task-prune"}
+    emit(view, output, {Format.TEXT: _leftovers_text})
+
+
 def _told(view: dict[str, Any], outcome: Outcome, output: Output, shape: str) -> int:
     kinds = {"added": "add", "updated": "update", "removed": "remove", "unchanged": "keep"}
     rows = {word: [{"key": row.key, "cron": row.cron} for row in _of(outcome, kind)] for word, kind in kinds.items()}
@@ -103,3 +122,8 @@ def _doctor_text(view: dict[str, Any]) -> str:
     lines += [f"enabled: {ref}" for ref in view["enabled"]]
     lines += [f"problem: {one['message']}" for one in view["findings"]]
     return "\n".join(lines)
+
+
+def _leftovers_text(view: dict[str, Any]) -> str:
+    done = "cleared away" if view["pruned"] else "left (--yes clears it away)"
+    return "\n".join(f"{row['ref']}: {done}" for row in view["leftovers"]) or "Nothing is left of tasks that are gone."

@@ -49,6 +49,14 @@ class SqliteTaskHistory:
             database.close()
         return [_read(self._path, *row) for row in rows]
 
+    def forget(self, ref: str) -> int:
+        database = Database(self._path)
+        try:
+            with database.transaction():
+                return int(database.execute("DELETE FROM task_runs WHERE ref = ?", (ref,)).rowcount)
+        finally:
+            database.close()
+
 
 def _row(run: TaskRun) -> tuple[str, int, str, str]:
     body = {name: value for name, value in msgspec.to_builtins(run).items() if name not in _LEFT_OUT}
