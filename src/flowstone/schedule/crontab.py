@@ -107,11 +107,12 @@ def row_of(line: bytes, owner: str) -> Row | None:
 
     One of ours that somebody altered beyond reading has no command, so that it differs from what is wanted.
     """
-    found = re.fullmatch(rb"(?P<front>[^#\s].*?) " + re.escape(_mark(owner).encode()) + rb"(?P<key>\S+)\r?\n?", line)
-    if found is None:
+    front, mark, tail = line.rpartition(b" " + _mark(owner).encode())
+    name = tail.rstrip(b"\r\n")
+    if not mark or not name or len(name.split()) != 1 or front[:1] in (b"", b"#") or front[:1].isspace():
         return None
-    key = unquote(found["key"].decode("utf-8", "surrogateescape").replace("\\%", "%"))
-    parts = found["front"].decode("utf-8", "surrogateescape").split(None, 5)
+    key = unquote(name.decode("utf-8", "surrogateescape").replace("\\%", "%"))
+    parts = front.decode("utf-8", "surrogateescape").split(None, 5)
     try:
         cron = check_cron(" ".join(parts[:5]))
         words = shlex.split(parts[5].removesuffix(_QUIET).replace("\\%", "%"))
