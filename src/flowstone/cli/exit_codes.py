@@ -18,6 +18,7 @@ from flowstone.errors import (
 OK = 0
 FAILED = 1
 USAGE = 2
+UNHEALTHY = 4
 INTERNAL = 70
 BUSY = 75
 CONFIG = 78
@@ -30,6 +31,10 @@ BY_CODE = {
     "RUN_LEASE_HELD": BUSY,
     "STATE_DB_CONTENDED": BUSY,
     "MAINTENANCE_BARRIER_BUSY": BUSY,
+    "TASK_SOURCE_INVALID": USAGE,
+    "TASK_SCHEMA_VERSION_UNSUPPORTED": USAGE,
+    "SCHEDULER_UNAVAILABLE": FAILED,
+    "SCHEDULER_REFUSED": FAILED,
     "INVALID_CONFIG_FILE": CONFIG,
 }
 """Codes that decide whatever the type of their error is."""

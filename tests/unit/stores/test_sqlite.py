@@ -85,11 +85,25 @@ def test_a_creation_that_was_cut_short_is_made_good(path):
     database.execute("DROP TABLE events")
     for table in ("runs", "plans", "summaries", "outcomes"):
         database.execute(f"DROP TABLE {table}")
+    database.execute("DROP TABLE task_runs")
     database.execute("PRAGMA user_version = 0")
     database.close()
     store = SqliteStore.open(path)
     store.create(record(), RunSummary())
     store.close()
+
+
+@pytest.mark.parametrize("readonly", [False, True])
+def test_an_older_database_is_brought_up_to_date(store, path, readonly):
+    store._database.execute("DROP TABLE task_runs")
+    store._database.execute("PRAGMA user_version = 1")
+    store.close()
+    newer = SqliteStore.open(path, readonly=readonly)
+    assert newer.load(RUN).record == record()
+    newer.close()
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
+    connection.close()
 
 
 @pytest.mark.parametrize("readonly", [False, True])
