@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from flowstone.run.state import State
     from flowstone.source.fetch import Fetched
     from flowstone.source.file import SourceText
+    from flowstone.source.remotes import Remotes
     from flowstone.stores.directory.store import DirectoryStore
 
 RUNS_FOLDER = ".orun"
@@ -51,10 +52,12 @@ class Wiring:
         self.cwd = os.path.abspath(cwd or _working_folder())
         self.env: Mapping[str, str] = widened(variables() if env is None else env)
         self._stores: dict[str, Store] = {}
-        self._fetched: dict[str, Fetched] = {}
+        self._told: set[str] = set()
+        self.frozen = False
+        """Whether a remote file is refused that neither the lock nor its reference pins."""
         self._dialects: dict[str, Dialect] = {}
         self.on_fetch: Callable[[str], None] | None = None
-        """Told what was fetched, once for each file, before it is read."""
+        """Told what was fetched, once for each commit or address, before it is read."""
 
     @cached_property
     def paths(self) -> Paths:
@@ -151,17 +154,20 @@ class Wiring:
         """Where a source lies: an absolute path, or the remote reference itself without a password."""
         return parse_remote(path).text if is_remote(path) else os.path.join(self.cwd, path)
 
-    def fetch(self, target: str) -> Fetched:
-        """What a remote reference names, fetched once by this process."""
+    @cached_property
+    def remotes(self) -> Remotes:
         from flowstone.dispatchers.http.failures import reason_of
-        from flowstone.source.fetch import fetch
+        from flowstone.source.remotes import Remotes
 
-        remote = parse_remote(target)
-        found = self._fetched.get(remote.text)
-        if found is None:
-            found = self._fetched[remote.text] = fetch(remote, self.env, reason_of)
-            if self.on_fetch is not None:
-                self.on_fetch(found.notice)
+        return Remotes(self.cwd, self.env, reason_of, frozen=self.frozen)
+
+    def fetch(self, target: str) -> Fetched:
+        """What a remote reference names: the pinned copy of it, else fetched once by this process."""
+        found = self.remotes.get(target)
+        told = found.commit or found.label
+        if self.on_fetch is not None and told not in self._told:
+            self._told.add(told)
+            self.on_fetch(found.notice)
         return found
 
     def store_for(self, dialect: str, *, readonly: bool = False) -> Store:

@@ -135,6 +135,38 @@ def fuzz_dotenv(data: bytes) -> bool:
     return True
 
 
+def fuzz_remote(data: bytes) -> bool:
+    from flowstone.source.remote import beside, is_remote, parse_remote
+
+    base, _, ref = _text(data).partition("\n")
+    if not is_remote(base):
+        return False
+    try:
+        found = parse_remote(beside(base, ref) if ref else base)
+    except SourceError:
+        return False
+    first = parse_remote(base)
+    assert found.repo == first.repo, "a path led out of the repository"
+    assert not found.repo or not {"", ".", ".."} & set(found.path.split("/")), found.path
+    return True
+
+
+def fuzz_lock(data: bytes) -> bool:
+    from flowstone.source.lockfile import FOLDER, decode_lock, encode_lock
+
+    try:
+        lock = decode_lock(data, "flowstone.lock")
+    except SourceError:
+        return False
+    for pin in lock.files:
+        parts = pin.path.split("/")
+        assert parts[0] == FOLDER, pin.path
+        assert not {"", ".", ".."} & set(parts), pin.path
+    text = encode_lock(lock.files)
+    assert encode_lock(decode_lock(text.encode(), "flowstone.lock").files) == text
+    return True
+
+
 def fuzz_plan(data: bytes) -> bool:
     from flowstone.plan.codec import decode_plan
 
@@ -143,6 +175,14 @@ def fuzz_plan(data: bytes) -> bool:
     except PlanVersionError:
         return False
     return True
+
+
+def lock_text() -> str:
+    from flowstone.source.lockfile import encode_lock, pin_of
+    from flowstone.source.remote import parse_remote
+
+    github, web = parse_remote("github:acme/flows@v1//a b/c.yaml"), parse_remote("https://host/w.yaml?x=%2F")
+    return encode_lock([pin_of(github, "a" * 64, "b" * 40, ["x.yaml"]), pin_of(web, "c" * 64, "", ["x.yaml", "y"])])
 
 
 FUZZERS: dict[str, Fuzzer] = {
@@ -167,6 +207,12 @@ SEEDS = {
         b"1 1 * * * cd '/a b' && /usr/bin/env X=1 akm task # flowstone[ffffffff] m//tasks/t#0",
     ],
     "cron": [b"*/5 0-23 1,15 jan-dec mon", b"0 0 31 2 *", b"@daily"],
+    "remote": [
+        b"github:acme/flows@v1//a/b.yaml\n../c.yaml",
+        b"https://me:pw@host:81/a%20b/c.yaml?x=1\n./d/../../e.yaml",
+        b"http://[::1]:80/w.yaml#sha256:" + b"a" * 64,
+    ],
+    "lock": [lock_text().encode()],
     "dotenv": [b"A=1\nexport B='two words'\nC=\"x\\ny\" # end\n# only\nD=`a`\n", b"A=\r\nB=${A}\n"],
 }
 

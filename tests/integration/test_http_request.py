@@ -9,7 +9,9 @@ import socket
 import ssl
 import struct
 import subprocess
+import threading
 import time
+import warnings
 import zlib
 from pathlib import Path
 from typing import Any
@@ -300,6 +302,76 @@ def test_a_drip_does_not_outlast_the_timeout() -> None:
     assert time.monotonic() - started < 3
 
 
+def test_a_server_that_never_answers_is_given_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        started = time.monotonic()
+        port = silent.getsockname()[1]
+        for url in (f"http://127.0.0.1:{port}/", f"https://127.0.0.1:{port}/"):
+            outcome = ask({"url": url}, timeout_ms=200)
+            assert outcome.reason is Reason.TIMEOUT
+            assert f"timed out after 200ms: GET {url}" in (outcome.error or "")
+        assert time.monotonic() - started < 3
+
+
+def test_slow_redirects_share_one_timeout() -> None:
+    def slow(connection: socket.socket, seen: Seen) -> None:
+        time.sleep(0.15)
+        connection.sendall(moved("/"))
+
+    started = time.monotonic()
+    with WireServer({"/": slow}) as server:
+        assert ask({"url": server.url}, timeout_ms=400).reason is Reason.TIMEOUT
+    assert time.monotonic() - started < 2
+
+
+def test_the_body_of_a_redirect_is_not_read() -> None:
+    def endless(connection: socket.socket, seen: Seen) -> None:
+        connection.sendall(b"HTTP/1.1 302 Found\r\nLocation: /b\r\nTransfer-Encoding: chunked\r\n\r\n")
+        while True:
+            connection.sendall(b"10000\r\n" + b"x" * 65_536 + b"\r\n")
+
+    with WireServer({"/": endless, "/b": page(b"there")}) as server:
+        assert value(ask({"url": server.url}))["body"] == "there"
+
+
+@pytest.mark.parametrize(
+    "flood",
+    [
+        b"X-A: " + b"a" * 60_000 + b"\r\n",
+        b"X-A: a\r\n",
+        b"",
+    ],
+    ids=["huge headers", "many headers", "answers before the answer"],
+)
+def test_a_head_without_end_is_cut_off(flood: bytes) -> None:
+    def pour(connection: socket.socket, seen: Seen) -> None:
+        if flood:
+            connection.sendall(b"HTTP/1.1 200 OK\r\n")
+        while True:
+            connection.sendall((flood or b"HTTP/1.1 103 Early Hints\r\n\r\n") * 20)
+
+    started = time.monotonic()
+    with WireServer({"/": pour}) as server:
+        outcome = ask({"url": server.url}, timeout_ms=3_000)
+    assert outcome.reason in (Reason.HTTP_ERROR, Reason.TIMEOUT)
+    assert not outcome.ran
+    assert time.monotonic() - started < 6
+
+
+def test_a_server_that_hangs_up_on_a_large_upload_is_told() -> None:
+    def refuse(connection: socket.socket) -> None:
+        connection.recv(10)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=lambda: refuse(listener.accept()[0]), daemon=True)
+        thread.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        broken(ask({"url": url, "method": "POST", "body": "x" * 20_000_000}), "POST", "broke")
+        thread.join()
+
+
 def test_a_reset_in_the_body_fails() -> None:
     def reset(connection: socket.socket, seen: Seen) -> None:
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nsome")
@@ -356,6 +428,56 @@ def test_a_certificate_of_the_environment_is_trusted(certificate: Path, monkeypa
     with WireServer({"/": page(b"safe")}, secured(certificate)) as server:
         assert value(ask({"url": server.other_host}))["body"] == "safe"
         broken(ask({"url": server.url}), "certificate")
+
+
+def test_a_certificate_of_the_past_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, request = tmp_path / "old.pem", tmp_path / "old.csr"
+    asked = ["openssl", "req", "-new", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost"]
+    subprocess.run([*asked, "-keyout", str(path), "-out", str(request)], check=True, capture_output=True)
+    (tmp_path / "names").write_text("subjectAltName=DNS:localhost")
+    signed = ["openssl", "x509", "-req", "-in", str(request), "-signkey", str(path), "-days", "-1"]
+    signed += ["-extfile", str(tmp_path / "names"), "-out", f"{path}.crt"]
+    subprocess.run(signed, check=True, capture_output=True)
+    path.write_text(path.read_text() + Path(f"{path}.crt").read_text())
+    monkeypatch.setenv("SSL_CERT_FILE", f"{path}.crt")
+    with WireServer({"/": page()}, secured(path)) as server:
+        broken(ask({"url": server.other_host}), "certificate", "expired")
+        assert server.seen == []
+
+
+def test_an_outdated_protocol_is_refused(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", f"{certificate}.crt")
+    context = secured(certificate)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_1
+    with WireServer({"/": page()}, context) as server:
+        broken(ask({"url": server.other_host}), "GET https://localhost")
+        assert server.seen == []
+
+
+def test_a_secure_connection_that_is_cut_is_no_end_of_a_body(
+    certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", f"{certificate}.crt")
+
+    def cut(connection: socket.socket, seen: Seen) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nsome")
+        connection.shutdown(socket.SHUT_RDWR)
+
+    with WireServer({"/": cut}, secured(certificate)) as server:
+        broken(ask({"url": server.other_host}), "GET https://localhost")
+
+
+def test_a_redirect_from_https_to_http_takes_no_token_along(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", f"{certificate}.crt")
+    with (
+        WireServer({"/b": page(b"plain")}) as plain,
+        WireServer({"/": moved(f"{plain.other_host}/b")}, secured(certificate)) as server,
+    ):
+        assert value(ask({"url": server.other_host}, connection="gh"))["body"] == "plain"
+    assert server.seen[0].headers["authorization"] == f"Bearer {TOKEN}"
+    assert "authorization" not in plain.seen[0].headers
 
 
 def test_a_server_without_tls_is_told() -> None:

@@ -8,7 +8,7 @@ import os
 import pytest
 
 from flowstone.api import Flowstone
-from flowstone.errors import DigestMismatch, SourceError, UsageError
+from flowstone.errors import CompileError, DigestMismatch, SourceError, UsageError
 from flowstone.source.remote import require_pinned
 from tests.integration.wire import WireServer, moved, page
 
@@ -119,15 +119,69 @@ def test_a_resume_fetches_again_and_checks(tmp_path):
             flow.check_source(run_id)
 
 
-def test_files_that_a_fetched_one_nests_lie_in_the_working_folder(tmp_path):
-    nesting = FLOW.partition(b"outputs")[0] + b"steps: [{ name: s, workflow: w.yaml }]\n"
-    (tmp_path / "w.yaml").write_bytes(FLOW)
-    with WireServer({"/w.yaml": page(nesting)}) as server, flowstone(tmp_path, server) as flow:
-        report = flow.run(f"{server.url}/w.yaml")
-        assert report.state.status == "succeeded"
-        (child,) = flow.status(report.row.record.id).children
-        assert child.record.source_path == str(tmp_path / "w.yaml")
-        assert dict(child.record.provenance)["ORUN_FLOW_SOURCE_URL"] == f"{server.url}/w.yaml"
+def test_files_that_a_fetched_one_nests_lie_beside_it_and_not_here(tmp_path):
+    nesting = FLOW.partition(b"outputs")[0] + b"steps: [{ name: s, workflow: sub/kid.yaml }]\n"
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "kid.yaml").write_text("not this one")
+    with WireServer({"/f/w.yaml": page(nesting)}) as server:
+        server.replies["/f/sub/kid.yaml"] = page(b"", "404 Not Found")
+        with flowstone(tmp_path, server) as flow, pytest.raises(CompileError, match="answered 404"):
+            flow.run(f"{server.url}/f/w.yaml")
+        server.replies["/f/sub/kid.yaml"] = page(FLOW)
+        with flowstone(tmp_path, server) as flow:
+            report = flow.run(f"{server.url}/f/w.yaml")
+            assert report.state.status == "succeeded"
+            (child,) = flow.status(report.row.record.id).children
+    assert child.record.source_path == f"{server.url}/f/sub/kid.yaml"
+    assert dict(child.record.provenance)["ORUN_FLOW_SOURCE_URL"] == f"{server.url}/f/w.yaml"
+
+
+def test_a_local_file_nests_a_remote_one_and_a_resume_compares_it(tmp_path):
+    head = FLOW.partition(b"outputs")[0].decode()
+    with WireServer(GITHUB) as server:
+        server.replies[CONTENTS] = page(FLOW.replace(b"echo ", b"exit 3; echo "))
+        (tmp_path / "w.yaml").write_text(f"{head}steps: [{{ name: s, workflow: '{REF}' }}]\n")
+        with flowstone(tmp_path, server) as flow:
+            report = flow.run("w.yaml")
+            assert report.state.status == "failed"
+            run_id = report.row.record.id
+            (child,) = flow.status(run_id).children
+            assert dict(child.record.provenance)["ORUN_FLOW_SOURCE_SHA"] == COMMIT
+            assert [file.path for file in report.state.plan.read_set] == ["w.yaml", REF]
+        server.replies[CONTENTS] = page(FLOW)
+        with flowstone(tmp_path, server) as flow, pytest.raises(DigestMismatch, match=r"a b/w\.yaml: workflow digest"):
+            flow.drive(run_id, reopen=True)
+
+
+def test_two_digests_of_one_address_are_both_checked(tmp_path):
+    with WireServer({"/w.yaml": page(FLOW)}) as server, flowstone(tmp_path, server) as flow:
+        head = FLOW.partition(b"outputs")[0].decode()
+        good, bad = (f"{server.url}/w.yaml#sha256:{digest}" for digest in (hashlib.sha256(FLOW).hexdigest(), "0" * 64))
+        (tmp_path / "w.yaml").write_text(
+            f"{head}steps: [{{ name: a, workflow: '{good}' }}, {{ name: b, workflow: '{bad}' }}]"
+        )
+        with pytest.raises(CompileError, match=f"step b: .*not sha256:{'0' * 64}"):
+            flow.sound("w.yaml")
+
+
+def test_a_file_never_holds_a_password(tmp_path):
+    head = FLOW.partition(b"outputs")[0].decode()
+    with WireServer({}) as server, flowstone(tmp_path, server) as flow:
+        (tmp_path / "w.yaml").write_text(f"{head}steps: [{{ name: a, workflow: 'https://me:word@h/w.yaml' }}]")
+        with pytest.raises(CompileError, match="a workflow holds no user and password"):
+            flow.sound("w.yaml")
+
+
+def test_what_a_frozen_file_nests_must_be_pinned_too(tmp_path):
+    nesting = FLOW.partition(b"outputs")[0] + b"steps: [{ name: s, workflow: kid.yaml }]\n"
+    digest = hashlib.sha256(nesting).hexdigest()
+    contents = "/repos/acme/flows/contents"
+    replies = {**GITHUB, f"{contents}/top.yaml": page(nesting), f"{contents}/kid.yaml": page(FLOW)}
+    with WireServer(replies) as server, flowstone(tmp_path, server) as flow:
+        flow.wiring.frozen = True
+        assert flow.sound(f"github:acme/flows@{COMMIT}//top.yaml")
+        with pytest.raises(UsageError, match=r"--frozen: github:acme/flows@v1//kid\.yaml may be another"):
+            flow.sound(f"github:acme/flows@v1//top.yaml#sha256:{digest}")
 
 
 @pytest.mark.parametrize("target", ["w.yaml", f"github:a/b@{COMMIT}//w.yaml"])

@@ -71,15 +71,14 @@ class Compiling:
     def _compiled(self, shown: str, path: str, source: SourceText) -> Compiled:
         from flowstone.formats.registry import compile_source
 
-        return compile_source(shown, path, source, self.language)
+        return compile_source(shown, path, source, self.language, self.wiring.source)
 
     def _compiled_remote(self, target: str) -> Workflow:
-        """A fetched orun workflow, as if it lay in the working folder under a name that nothing has."""
+        """An orun workflow from elsewhere; what it nests lies beside it there."""
         from flowstone.formats.registry import ORUN, compile_source
 
         source = self.wiring.fetch(target).source
-        path = os.path.join(self.wiring.cwd, f".fetched-{source.digest}.yaml")
-        compiled = compile_source(source.path, path, source, ORUN)
+        compiled = compile_source(source.path, source.path, source, ORUN, self.wiring.source)
         return Workflow(source.path, source, compiled, lambda: source.path)
 
     def _ref_of(self, path: str) -> str:

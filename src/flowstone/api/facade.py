@@ -22,6 +22,7 @@ from flowstone.wiring import Wiring
 if TYPE_CHECKING:
     from flowstone.api.housekeeping import Cleared, Rubbish, Rules
     from flowstone.api.limits import Waiting
+    from flowstone.api.vendoring import Vendoring
     from flowstone.drivers.drive import DriveOptions, DriveReport
     from flowstone.freeze.frozen import Frozen
     from flowstone.plan.model import Plan
@@ -81,6 +82,13 @@ class Flowstone:
     def plan(self, target: str) -> Frozen:
         """Compile and freeze, and write nothing. CompileError, FreezeError or ConfigError."""
         return self.session.compiling.freeze(self.sound(target))
+
+    @property
+    def vendoring(self) -> Vendoring:
+        """The pinned copies of remote workflows in the working folder."""
+        from flowstone.api.vendoring import Vendoring
+
+        return Vendoring(self.wiring.remotes, self.sound, self.wiring.cwd)
 
     # runs
 

@@ -90,7 +90,7 @@ def _record(session: Session, workflow: Workflow, frozen: Frozen, dialect: Diale
         source_path=session.wiring.place(workflow.source.path),
         source_digest=workflow.source.digest,
         params=resolved.stored,
-        provenance=session.wiring.fetch(workflow.path).provenance if is_remote(workflow.path) else (),
+        provenance=session.wiring.fetch(workflow.path).origin.provenance if is_remote(workflow.path) else (),
         harness=harness,
         session=agent_session,
     )

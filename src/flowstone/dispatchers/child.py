@@ -46,6 +46,7 @@ class ChildDispatcher:
             plan=self._plan(dispatch.step, spec),
             digest=spec.digest,
             arguments=arguments if isinstance(arguments, dict) else {},
+            provenance=spec.provenance,
         )
 
     def _plan(self, step: str, spec: ChildSpec) -> Plan:

@@ -40,6 +40,8 @@ def _nanoseconds(spec: SleepSpec) -> int:
     from flowstone.expr.duration import parse_go_duration
 
     value = spec.duration.value if isinstance(spec.duration, Literal) else None
+    if isinstance(value, dict):
+        value = value.get("duration")
     duration: int
     if isinstance(value, str):
         duration = parse_go_duration(value)

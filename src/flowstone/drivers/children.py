@@ -28,6 +28,7 @@ from flowstone.run.events import DriverStarted, Event, RunStatus, Status
 from flowstone.run.record import RunRecord, RunRow, RunSummary
 from flowstone.run.state import State, StepState
 from flowstone.scheduler.commands import Facts
+from flowstone.source.remote import is_remote
 from flowstone.values import canonical_json, sha256_hex
 
 BUSY_S = 0.05
@@ -117,10 +118,10 @@ class LocalChildRuns:
             plan=encode_plan(scrubbed(plan, self._scrubber(resolved))),
             plan_hash=plan_hash(encode_plan(plan)),
             created_at=clock.now_ms(),
-            source_path=os.path.join(parent.cwd, path),
+            source_path=path if is_remote(path) else os.path.join(parent.cwd, path),
             source_digest=invocation.digest,
             params=stored,
-            provenance=parent.provenance,
+            provenance=invocation.provenance or parent.provenance,
             parent_run=parent.id,
             parent_unit=invocation.unit,
             invocation_key=key,

@@ -69,10 +69,22 @@ class Items(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="items"
         return tuple(name for member in self.members for name in member.reads)
 
 
-class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="record"):
-    """A mapping whose values may hold expressions, in authored order."""
+class Record(msgspec.Struct, frozen=True, eq=False, forbid_unknown_fields=True, tag="record", omit_defaults=True):
+    """A mapping whose values may hold expressions, in authored order.
+
+    `lines` are those of the values in their file, and `label` names the whole: both for errors. Records
+    that differ in their lines alone are equal.
+    """
 
     fields: tuple[tuple[str, Expression], ...]
+    lines: tuple[int, ...] = ()
+    label: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Record) and self.fields == other.fields and self.label == other.label
+
+    def __hash__(self) -> int:
+        return hash((self.fields, self.label))
 
     @property
     def reads(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, assert_never
 
 import msgspec
@@ -44,9 +44,9 @@ def evaluate_expression(expression: Expression, scope: Scope) -> Any:
         case Template():
             return render(expression, lambda part: evaluate_cel(part, scope))
         case Items():
-            return [evaluate_expression(member, scope) for member in expression.members]
+            return [_member(f"[{index}]", member, scope) for index, member in enumerate(expression.members)]
         case Record():
-            return {name: evaluate_expression(value, scope) for name, value in expression.fields}
+            return _record(expression, scope)
         case _:
             assert_never(expression)
 
@@ -57,6 +57,33 @@ def evaluate_cel(expression: Cel, scope: Scope) -> Any:
     if isinstance(compiled, cel.CelRefused):
         raise CelError(compiled.problems[0].message)
     return cel.evaluate(compiled, _Asked(expression, scope.variables))
+
+
+class Misplaced(ValueError):
+    """No value can be had of a part of a mapping or a list: which part, in which line, and why not."""
+
+    def __init__(self, path: str, line: int | None, why: str) -> None:
+        super().__init__(f"{path.removeprefix('.')}{f' (line {line})' if line else ''}: {why}")
+        self.path = path
+        self.line = line
+        self.why = why
+
+
+def _record(record: Record, scope: Scope) -> dict[str, Any]:
+    lines: Iterable[int | None] = record.lines or (None for _ in record.fields)
+    return {
+        name: _member(f"{record.label}.{name}", value, scope, line)
+        for (name, value), line in zip(record.fields, lines, strict=False)
+    }
+
+
+def _member(part: str, expression: Expression, scope: Scope, line: int | None = None) -> Any:
+    try:
+        return evaluate_expression(expression, scope)
+    except Misplaced as error:
+        raise Misplaced(f"{part}{error.path}", error.line or line, error.why) from None
+    except ValueError as error:
+        raise Misplaced(part, line, str(error)) from None
 
 
 class _Asked(Mapping[str, Any]):

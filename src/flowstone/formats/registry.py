@@ -33,10 +33,14 @@ class Compiled(msgspec.Struct, frozen=True):
     digest: str = ""
 
 
+Load = Callable[[str], SourceText]
+"""Reads a file by its path, or what a remote reference names; SourceError."""
+
+
 class Compiler(Protocol):
     """Compiles one language. `load` reads a further file that the source names, by its path."""
 
-    def __call__(self, path: str, source: SourceText, load: Callable[[str], SourceText]) -> Compiled: ...
+    def __call__(self, path: str, source: SourceText, load: Load) -> Compiled: ...
 
 
 class UnknownFormat(SourceError):
@@ -60,19 +64,29 @@ def format_of(path: str, text: str) -> str:
     return AKM_GITHUB
 
 
-def compile_source(shown: str, path: str, source: SourceText, language: str | None = None) -> Compiled:
+def compile_source(
+    shown: str, path: str, source: SourceText, language: str | None = None, load: Load | None = None
+) -> Compiled:
     """Compile a file of any language, or of `language` whatever it looks like.
 
-    `shown` names it in diagnostics, `path` is where it lies.
+    `shown` names it in diagnostics, `path` is where it lies; `load` reads the files that it nests,
+    where some of them may be remote.
     """
-    from flowstone.source.file import read_source
-
     try:
         language = language or format_of(path, source.text)
     except UnknownFormat as error:
         return Compiled(None, (Diagnostic("unknown-format", error.message),), AKM_GITHUB)
     placed = msgspec.structs.replace(source, path=path)
-    return compiler_of(language)(shown, placed, lambda nested: read_source(nested, SOURCE_BYTES))
+    return compiler_of(language)(shown, placed, load or _local)
+
+
+def _local(path: str) -> SourceText:
+    from flowstone.source.file import read_source
+    from flowstone.source.remote import is_remote
+
+    if is_remote(path):
+        raise SourceError(f"{path}: is remote; it is fetched by a run and by lint, not here")
+    return read_source(path, SOURCE_BYTES)
 
 
 def compiler_of(language: str) -> Compiler:

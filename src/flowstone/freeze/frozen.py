@@ -97,11 +97,6 @@ def _unit(step: Step, unit: Unit, engines: Engines) -> Unit:
         case ExecSpec():
             timeout = unit.timeout_ms if unit.timeout_set else EXEC_TIMEOUT_MS
             return msgspec.structs.replace(_taught(step, unit), timeout_ms=timeout)
-        case ChildSpec(plan=None):
-            raise FreezeError(
-                f'Step "{step.id}" nests {spec.ref}: only files can be nested.',
-                hint="Fetch the file, put it beside this workflow and name it by its path.",
-            )
         case SleepSpec() | HttpSpec() | ScriptSpec() | ChildSpec() | LlmSpec() | AgentSpec():
             return unit
         case PromptTarget():

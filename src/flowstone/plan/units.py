@@ -194,13 +194,18 @@ class ScriptSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="s
     arguments: Expression
 
 
-class ChildSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="child"):
-    """A workflow run as a unit; `plan` is the child's whole plan once frozen."""
+class ChildSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="child", omit_defaults=True):
+    """A workflow run as a unit; `plan` is the child's whole plan once frozen.
+
+    `provenance` are the variables that tell where a fetched child came from; without them its
+    commands get those of the run that nests it.
+    """
 
     ref: str
     arguments: Expression
     plan: Any = None
     digest: str = ""
+    provenance: tuple[tuple[str, str], ...] = ()
 
 
 class PromptTarget(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="prompt-target", omit_defaults=True):

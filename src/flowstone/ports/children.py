@@ -23,6 +23,8 @@ class Invocation(msgspec.Struct, frozen=True):
     plan: Plan
     digest: str
     arguments: dict[str, Any]
+    provenance: tuple[tuple[str, str], ...] = ()
+    """Where the child came from, if not from where its parent did."""
 
 
 class ChildEnd(msgspec.Struct, frozen=True):

@@ -145,7 +145,7 @@ def _fill(turn: Turn, spec: Any) -> UnitSpec:
         case ScriptSpec():
             return ScriptSpec(Literal(_json_of(turn, spec.arguments, {})))
         case ChildSpec():
-            return ChildSpec(spec.ref, Literal(_json_of(turn, spec.arguments, {})), spec.plan, spec.digest)
+            return msgspec.structs.replace(spec, arguments=Literal(_json_of(turn, spec.arguments, {})))
     raise ValueError(f"{type(spec).__name__} is a target that freezing has not resolved")
 
 

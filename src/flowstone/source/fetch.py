@@ -15,8 +15,8 @@ from urllib.parse import quote, urljoin, urlsplit
 import msgspec
 
 from flowstone.errors import DigestMismatch, SourceError
-from flowstone.source.file import SourceText, text_of
-from flowstone.source.remote import Remote
+from flowstone.source.file import Origin, SourceText, text_of
+from flowstone.source.remote import Remote, at_commit, is_commit
 from flowstone.values import JsonError, decode_json
 
 BODY_BYTES = 4 * 1024 * 1024
@@ -31,16 +31,22 @@ Explain = Callable[[BaseException], str]
 
 
 class Fetched(msgspec.Struct, frozen=True):
-    """A fetched workflow: `provenance` are the variables that tell its commands where it came from."""
+    """A fetched workflow: `data` are its raw bytes, `commit` is empty where none is known."""
 
     source: SourceText
     label: str
     commit: str
-    provenance: tuple[tuple[str, str], ...]
+    data: bytes = b""
 
     @property
     def notice(self) -> str:
-        return f"fetched workflow from {self.label}" + (f" ({self.commit[:12]})" if self.commit else "")
+        verb = "vendored" if self.origin.pinned else "fetched"
+        return f"{verb} workflow from {self.label}" + (f" ({self.commit[:12]})" if self.commit else "")
+
+    @property
+    def origin(self) -> Origin:
+        assert self.source.origin is not None
+        return self.source.origin
 
 
 class _Refused(Exception):
@@ -49,7 +55,7 @@ class _Refused(Exception):
 
 def fetch(remote: Remote, env: Mapping[str, str], explain: Explain) -> Fetched:
     """Get the file that a reference names. SourceError; DigestMismatch where it is not the pinned one."""
-    token = next((env[name].strip() for name in TOKENS if env.get(name, "").strip()), None)
+    token = _token(env)
     with _client() as client:
         exchange = _Exchange(client, explain)
         try:
@@ -58,13 +64,36 @@ def fetch(remote: Remote, env: Mapping[str, str], explain: Explain) -> Fetched:
             hint = " (private repo? set GITHUB_TOKEN)" if remote.repo and token is None else ""
             raise SourceError(f"fetch workflow from {remote.label}: {error}{hint}") from None
         commit = _commit(remote, env, token, exchange) if remote.repo else ""
+    return fetched(remote, data, commit)
+
+
+def fetched(remote: Remote, data: bytes, commit: str, *, pinned: bool = False) -> Fetched:
+    """The bytes behind a reference as a source. SourceError; DigestMismatch."""
     source = text_of(data, remote.text)
     if remote.digest is not None and source.digest != remote.digest:
         raise DigestMismatch(
             f"fetch workflow from {remote.label}: it has digest sha256:{source.digest}, "
             f"not sha256:{remote.digest} as the reference demands"
         )
-    return Fetched(source, remote.label, commit, _provenance(remote, commit))
+    base = remote.name if not remote.repo else at_commit(remote, commit) if is_commit(commit) else ""
+    origin = Origin(base, _provenance(remote, commit), pinned)
+    return Fetched(msgspec.structs.replace(source, origin=origin), remote.label, commit, data)
+
+
+def resolve_commit(remote: Remote, env: Mapping[str, str], explain: Explain) -> str:
+    """The full commit behind the ref of a GitHub reference; SourceError where it cannot be told."""
+    with _client() as client:
+        commit = _commit(remote, env, _token(env), _Exchange(client, explain))
+    if not is_commit(commit):
+        raise SourceError(
+            f"fetch workflow from {remote.label}: GitHub does not tell the commit behind it"
+            + ("" if _token(env) else " (private repo? set GITHUB_TOKEN)")
+        )
+    return commit
+
+
+def _token(env: Mapping[str, str]) -> str | None:
+    return next((env[name].strip() for name in TOKENS if env.get(name, "").strip()), None)
 
 
 def _provenance(remote: Remote, commit: str) -> tuple[tuple[str, str], ...]:

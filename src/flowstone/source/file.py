@@ -15,6 +15,19 @@ from flowstone.errors import SourceError
 from flowstone.values import sha256_hex
 
 
+class Origin(msgspec.Struct, frozen=True):
+    """Where a fetched source came from.
+
+    `base` is the reference from whose folder relative ones in it start: at a commit, where there is
+    one; empty where that is not known. `provenance` are the variables that tell its commands.
+    `pinned` tells that its bytes are those of the lock file.
+    """
+
+    base: str
+    provenance: tuple[tuple[str, str], ...] = ()
+    pinned: bool = False
+
+
 class SourceText(msgspec.Struct, frozen=True):
     """`path` as the user gave it, `digest` 64 hex digits and `size` in bytes, both of the raw bytes."""
 
@@ -22,6 +35,7 @@ class SourceText(msgspec.Struct, frozen=True):
     text: str
     digest: str
     size: int
+    origin: Origin | None = None
 
 
 def read_source(path: str, limit: int) -> SourceText:

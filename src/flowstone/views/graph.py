@@ -137,19 +137,36 @@ def graph_svg(
 
     Inside a page that has styles of its own, `style` is left out.
     """
+    drawn = drawing(plan, statuses, href)
+    return svg(drawn.width, drawn.height, drawn.body, style)
+
+
+class Drawing(msgspec.Struct, frozen=True):
+    """The boxes and lines of a graph as elements of an SVG, from the upper left corner; pixels."""
+
+    width: int
+    height: int
+    body: str
+
+
+def drawing(plan: Plan, statuses: Mapping[str, str], href: Callable[[str], str] | None = None) -> Drawing:
+    """The elements of `graph_svg` without what is around them."""
     laid = graph(plan)
     places = {node.step: _place(node) for node in laid.nodes}
+    parts = [_edge_svg(edge, places) for edge in laid.edges]
+    parts += [_node_svg(node, places[node.step], statuses.get(node.step), href) for node in laid.nodes]
     width = 2 * MARGIN + max(1, laid.layers) * (WIDTH + GAP_X) - GAP_X
     height = 2 * MARGIN + max(1, laid.height) * (HEIGHT + GAP_Y) - GAP_Y
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="graph" role="img" aria-label="Graph of the steps" '
+    return Drawing(width, height, "".join(parts))
+
+
+def svg(width: int, height: int, body: str, style: str = "") -> str:
+    """A whole SVG around elements."""
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" class="graph" role="img" aria-label="Graph of the steps" '
         f'width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
-    ]
-    parts += [f"<style>{style}</style>"] if style else []
-    parts += [_edge_svg(edge, places) for edge in laid.edges]
-    parts += [_node_svg(node, places[node.step], statuses.get(node.step), href) for node in laid.nodes]
-    parts.append("</svg>")
-    return "".join(parts)
+        f"{f'<style>{style}</style>' if style else ''}{body}</svg>"
+    )
 
 
 def _edges(plan: Plan) -> tuple[Edge, ...]:

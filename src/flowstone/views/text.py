@@ -15,7 +15,7 @@ ESCAPES = re.compile(
     r"|\x1b[ -/]*[0-~]"  # two-character escapes
     r"|\x9b[0-?]*[ -/]*[@-~]"  # the one-byte CSI
 )
-CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]")
+CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff]")
 SECOND = 1_000
 MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE

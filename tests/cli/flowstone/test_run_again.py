@@ -192,3 +192,15 @@ def test_a_run_of_another_language_is_not_taken_over(run, project):
 
 def _last(run):
     return json.loads(run("flowstone", "status", "--last", "--json").stdout)["run"]
+
+
+def test_an_action_that_moved_to_another_line_stands(run, project):
+    head = "apiVersion: orun.dev/v1\nkind: Workflow\nmetadata: { name: acts }\ninputs: { n: { default: x } }\n"
+    step = "steps:\n  - name: a\n    action: script\n    with: { source: input.n, input: { n: '{{ inputs.n }}' } }\n"
+    (project / "acts.yaml").write_text(head + step)
+    assert run("flowstone", "run", "acts.yaml").returncode == 0
+    run_id = run("flowstone", "list").stdout.split()[0]
+    (project / "acts.yaml").write_text(f"{head}# a line more\n{step}")
+    again = run("flowstone", "run", "acts.yaml", "--reuse", run_id, "--yes")
+    assert again.returncode == 0
+    assert "a: started" not in again.stdout

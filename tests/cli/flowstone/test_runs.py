@@ -218,12 +218,13 @@ def test_a_pipe_gets_no_escapes(run, project):
         assert "\r" not in ended.stdout + ended.stderr
 
 
-def test_a_nested_reference_that_is_no_file_starts_nothing(run, project):
+def test_a_nested_reference_that_cannot_be_fetched_starts_nothing(run, project):
     remote = "steps:\n  - name: s\n    workflow: github:acme/flows@v1//nap.yaml\n"
     (project / "parent.yaml").write_text(NAP.split("steps:")[0] + remote)
-    refused = run("flowstone", "run", "parent.yaml")
+    refused = run("flowstone", "run", "parent.yaml", ORUN_GITHUB_API_URL="http://127.0.0.1:1")
     assert refused.returncode == 2
-    assert 'Step "s" nests github:acme/flows@v1//nap.yaml: only files can be nested' in refused.stderr
+    assert "parent.yaml:6:15: error: step s: workflow github:acme/flows@v1//nap.yaml: fetch workflow" in refused.stderr
+    assert "nothing listens there" in refused.stderr
     assert not (project / ".orun").exists() or not list((project / ".orun").glob("wfruns/*"))
 
 

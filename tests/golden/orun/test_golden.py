@@ -13,13 +13,28 @@ import msgspec
 import pytest
 
 from flowstone.formats.registry import Compiled, compile_source
-from flowstone.source.file import read_source
+from flowstone.source.file import Origin, SourceText, read_source, text_of
 
 HERE = Path(__file__).parent
 
 
 def compiled(source: Path) -> Compiled:
-    return compile_source(source.name, source.name, read_source(str(source), 1 << 20))
+    return compile_source(source.name, source.name, read_source(str(source), 1 << 20), load=fetched)
+
+
+def fetched(path: str) -> SourceText:
+    """The one remote file that the sources nest."""
+    assert path == "https://x.test/child.yaml"
+    origin = Origin(path, (("ORUN_FLOW_SOURCE_URL", path),))
+    return msgspec.structs.replace(text_of(CHILD, path), origin=origin)
+
+
+CHILD = b"""apiVersion: orun.dev/v1
+kind: Workflow
+metadata: { name: child }
+inputs: { a: {} }
+steps: [{ name: only, run: [echo, hi] }]
+"""
 
 
 @pytest.mark.parametrize("source", sorted((HERE / "plans").glob("*.yaml")), ids=lambda path: path.stem)

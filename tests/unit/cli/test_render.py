@@ -8,12 +8,13 @@ import pytest
 
 from flowstone.cli.render.formats import Detail, Format, Output, as_json, as_json_lines, emit
 from flowstone.cli.render.lines import OrunLines, PlainLines, summary
-from flowstone.cli.render.live import LiveView, visible
+from flowstone.cli.render.live import LiveView, picture, visible
 from flowstone.cli.render.terminal import Terminal, neutral, one_line, say, terminal_of
 from flowstone.expr.model import Literal, Reference
 from flowstone.plan.model import FanOut, Plan, Single, Step, Unit
 from flowstone.plan.model import Output as PlanOutput
 from flowstone.plan.units import ExecSpec
+from flowstone.ports.observer import ChildObserver
 from flowstone.run.events import (
     AttemptEnded,
     AttemptStarted,
@@ -232,8 +233,34 @@ def test_the_live_view_shows_what_runs_when_not_all_fits():
     steps = tuple(Step(f"s{number}", Single(unit())) for number in range(100))
     state = State("r", Plan(dialect="orun", name="f", steps=steps))
     fold(state, StepOpened("s70", 0))
-    shown = [step.id for step in visible(state.order, 5)]
+    shown = [name for name, _ in visible([(step.id, step) for step in state.order], 5)]
     assert shown == ["s68", "s69", "s70", "s71", "s72"]
+
+
+def test_the_live_view_shows_the_steps_of_nested_workflows_while_they_run():
+    from rich.console import Console
+
+    top = State("r", Plan(dialect="orun", name="f", steps=(Step("a", Single(unit())), Step("b", Single(unit())))))
+    mid = State("c", Plan(dialect="orun", name="g", steps=(Step("m", Single(unit())),)))
+    leaf = State("d", Plan(dialect="orun", name="h", steps=(Step("x", Single(unit())),)))
+    for state, step in ((top, "a"), (mid, "m"), (leaf, "x")):
+        fold(state, DriverStarted(0, "pid 1"))
+        fold(state, StepOpened(step, 0))
+    below = {"a": mid, "a/m": leaf}
+    assert _drawn(top, below, Console(width=60, height=20)) == ["a", "a/m", "a/m/x", "b"]
+    fold(mid, StepClosed("m", 5, Status.SUCCEEDED))
+    assert _drawn(top, below, Console(width=60, height=20)) == ["a", "a/m", "b"]
+    fold(top, StepClosed("a", 6, Status.SUCCEEDED))
+    assert _drawn(top, below, Console(width=60, height=20)) == ["a", "b"]
+
+
+def _drawn(state, below, console):
+    table = picture(state, str, console, 10, below)
+    return [str(cell) for cell in table.columns[1].cells][:-1]
+
+
+def test_the_live_view_is_told_of_nested_runs_by_the_driver():
+    assert issubclass(LiveView, ChildObserver)
 
 
 @pytest.mark.parametrize(

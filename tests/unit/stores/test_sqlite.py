@@ -44,6 +44,29 @@ def test_opening_a_current_database_writes_nothing(store, path):
     assert (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, after.st_size)
 
 
+def test_a_database_of_the_first_version_is_brought_up_and_keeps_its_runs(store, path):
+    store._database.execute("DROP INDEX runs_of_parent")
+    store._database.execute("PRAGMA user_version = 1")
+    store.close()
+    reader = SqliteStore.open(path, readonly=True)
+    assert reader.load(RUN).record == record()
+    reader.close()
+    again = SqliteStore.open(path)
+    assert again.load(RUN).record == record()
+    again.close()
+
+
+def test_nested_runs_are_found_by_an_index(store):
+    steps = store._database.rows(
+        "EXPLAIN QUERY PLAN SELECT header, body FROM runs JOIN summaries ON run = key WHERE parent_run = ?"
+        " ORDER BY created_at DESC, id DESC LIMIT ?",
+        ("r", -1),
+    )
+    told = " ".join(str(step) for step in steps)
+    assert "runs_of_parent" in told
+    assert "TEMP B-TREE" not in told
+
+
 def test_an_empty_file_becomes_a_database(tmp_path):
     path = tmp_path / "state.db"
     path.touch()

@@ -6,12 +6,14 @@ import shutil
 import subprocess
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 
-from flowstone.expr.model import Reference
+from flowstone.expr.model import Literal, Reference
 from flowstone.plan.model import Branch, Plan, Route, Single, Step, Unit
-from flowstone.plan.units import ExecSpec
+from flowstone.plan.units import ChildSpec, ExecSpec
 from flowstone.views.graph_formats import GraphFormat, graph_text
+from flowstone.views.nesting import family_lines
 
 NASTY = 'a"]; <b>&\\'
 
@@ -73,6 +75,65 @@ def test_html_is_one_page_without_scripts_or_links() -> None:
     assert "4 steps" in text
     assert "<script" not in text
     assert "href" not in text
+
+
+def nesting(levels: int = 2, ref: str = NASTY) -> Plan:
+    """A plan whose step "go" nests the like, `levels` deep, and beside it nothing else."""
+    if levels == 0:
+        return Plan("orun", "leaf", (Step("work", Single(Unit(ExecSpec(("x",))))),))
+    child = msgspec.to_builtins(nesting(levels - 1, ref))
+    return Plan("orun", "outer", (Step("go", Single(Unit(ChildSpec(ref, Literal({}), child)))),))
+
+
+def test_nested_workflows_are_groups_with_the_way_to_them() -> None:
+    text = graph_text(nesting(ref="sub/kid.yaml"), GraphFormat.MERMAID)
+    assert '  subgraph w0["go: sub/kid.yaml"]\n' in text
+    assert '  subgraph w1["go/go: sub/kid.yaml"]\n    n2["work<br/><i>command</i>"]\n  end\n  n1 --o w1\n' in text
+    text = graph_text(nesting(ref="sub/kid.yaml"), GraphFormat.DOT)
+    assert '  subgraph cluster_1 {\n    label="go/go: sub/kid.yaml";\n    "go/go/work" [label="work' in text
+    assert '  "go/go" -> "go/go/work" [style=dotted, arrowhead=odot];\n' in text
+    assert text.count("{") == text.count("}")
+    assert family_lines(nesting(1, "kid.yaml")) == [
+        "outer (1 step)",
+        "  go  workflow",
+        "",
+        "go: kid.yaml",
+        "  leaf (1 step)",
+        "    work  command",
+    ]
+
+
+ODD = [
+    "a\x00b",
+    "]]>",
+    "<script>alert(1)</script>",
+    "--><b>",
+    "\ufffe\uffff",
+    "</svg></style>",
+    "\x1b[31m",
+    "é\u202e漢",
+]
+
+
+@pytest.mark.parametrize("ref", [NASTY, *ODD])
+def test_odd_names_of_nested_files_stay_text(ref: str) -> None:
+    root = ElementTree.fromstring(graph_text(nesting(ref=ref), GraphFormat.SVG))
+    assert len(list(root.iter("{http://www.w3.org/2000/svg}rect"))) == 3
+    page = graph_text(nesting(ref=ref), GraphFormat.HTML)
+    assert page.count("<svg") == 3
+    assert "<script" not in page
+    assert "<b>" not in page
+    assert page.count("</style>") == 1
+    for form in GraphFormat:
+        graph_text(nesting(ref=ref), form).encode()
+
+
+def test_a_deep_family_is_drawn_to_a_bound_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flowstone.views.nesting.SHOWN", 3)
+    for form in GraphFormat:
+        assert "… and more" in graph_text(nesting(5), form)
+    ElementTree.fromstring(graph_text(nesting(5), GraphFormat.SVG))
+    assert family_lines(nesting(5))[-1].startswith("… and more")
 
 
 @pytest.mark.parametrize("form", list(GraphFormat))

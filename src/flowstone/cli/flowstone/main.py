@@ -28,6 +28,7 @@ VERBS = {
     "schema": Verb(f"{_HERE}.schema", "Print the JSON Schema of a language."),
     "show": Verb(f"{_HERE}.show", "Show a workflow with its parameters and steps."),
     "status": Verb(f"{_HERE}.status", "Show where a run stands."),
+    "vendor": Verb(f"{_HERE}.vendor", "Pin remote workflows and what they nest in this folder."),
     "view": Verb(f"{_HERE}.view", "Print the steps of a workflow and what they wait for."),
     "why": Verb(f"{_HERE}.why", "Tell why a unit ran, was reused, failed or was skipped."),
 }

@@ -15,13 +15,12 @@ from flowstone.cli.flowstone.sources import compile_errors_shown
 from flowstone.cli.render.terminal import neutral, say
 from flowstone.cli.runs import given_of
 from flowstone.errors import InputError, UsageError
-from flowstone.source.remote import require_pinned
 
 
 @click.command("run", cls=TakesFile, epilog="Example: flowstone run release.md --set version=1.2 --timeout 10m")
 @click.argument("file", metavar="FILE|REF")
 @click.option("--set", "sets", multiple=True, metavar="NAME=VALUE", help="Give a parameter; repeatable.")
-@click.option("--frozen", is_flag=True, help="Refuse a remote FILE without a full commit or a digest.")
+@click.option("--frozen", is_flag=True, help="Refuse a remote file that nothing pins.")
 @click.option("--reuse", metavar="RUN", help="Take over what an earlier run did that is unchanged since.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask before taking over.")
 @click.option("--cancel-older", is_flag=True, help="Give up the runs before this one under its limit.")
@@ -46,9 +45,8 @@ def command(
     from flowstone.api import Flowstone
 
     given = given_of(sets, connections)
-    if frozen:
-        require_pinned(file)
     with Flowstone() as flow:
+        flow.wiring.frozen = frozen
         if not quiet:
             flow.wiring.on_fetch = lambda text: say(f"{neutral(text)}\n", sys.stderr)
         with compile_errors_shown(flow):

@@ -13,7 +13,6 @@ from flowstone.cli.orun.files import LANGUAGE
 from flowstone.cli.render.terminal import neutral, say
 from flowstone.cli.runs import ended_with, given_of
 from flowstone.errors import InputError
-from flowstone.source.remote import require_pinned
 
 if TYPE_CHECKING:
     from flowstone.api import Flowstone, Given
@@ -30,7 +29,7 @@ class RunsFile(TakesFile):
 @click.option("--connection", "connections", multiple=True, metavar="NAME.FIELD=VALUE", help="Grant a connection.")
 @click.option("--resume", metavar="EXEC", help="Go on with a run of this file.")
 @click.option("--max-parallel", type=click.IntRange(min=1), help="Steps at a time, where the file does not say.")
-@click.option("--frozen", is_flag=True, help="Refuse a remote FILE without a full commit or a digest.")
+@click.option("--frozen", is_flag=True, help="Refuse a remote file that nothing pins.")
 def command(
     file: str,
     sets: tuple[str, ...],
@@ -46,9 +45,8 @@ def command(
     from flowstone.api import Flowstone
 
     given = given_of(sets, connections)
-    if frozen:
-        require_pinned(file)
     with Flowstone(language=LANGUAGE) as flow:
+        flow.wiring.frozen = frozen
         flow.wiring.on_fetch = lambda text: say(f"{neutral(text)}\n")
         run_id = flow.start(file, given).run_id if resume is None else _taken_up(flow, file, resume)
         report = _drive(flow, run_id, given, max_parallel, reopen=resume is not None)

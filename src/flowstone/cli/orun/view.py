@@ -4,29 +4,15 @@ from __future__ import annotations
 
 import click
 
+from flowstone.cli.drawing import graph_format, say_graph
 from flowstone.cli.orun.files import checked
-from flowstone.cli.render.terminal import neutral, say
-
-FORMATS = ("text", "mermaid", "dot", "svg", "html")
 
 
 @click.command("view", epilog="Example: orun workflow view release.yaml --format svg > release.svg")
 @click.argument("file")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(FORMATS),
-    default="text",
-    help="How to print the graph: lines of text, a source for Mermaid or Graphviz, a picture or a page.",
-)
+@graph_format
 def command(file: str, form: str) -> None:
-    """Print the steps of FILE and what they wait for."""
-    plan = checked(file).plan
-    if form != "text":
-        from flowstone.views.graph_formats import GraphFormat, graph_text
-
-        say(graph_text(plan, GraphFormat(form)))
-        return
+    """Print the steps of FILE and what they wait for; a drawing shows nested workflows too."""
     from flowstone.views.graph import verb_lines
 
-    say("".join(f"{neutral(line)}\n" for line in verb_lines(plan)))
+    say_graph(checked(file).plan, form, verb_lines)

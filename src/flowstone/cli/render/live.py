@@ -7,7 +7,8 @@ loop, so it never sees a half-changed state, and what it draws is bounded by the
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TextIO
 
 from flowstone.cli.render.lines import call_soon, summary
@@ -47,6 +48,7 @@ class LiveView:
         self._console = Console(file=stream, force_terminal=True, no_color=not terminal.colour, highlight=False)
         self._live = Live(console=self._console, auto_refresh=False, transient=True)
         self._state: State | None = None
+        self._below: dict[str, State] = {}
         self._above: list[str] = []
         self._due: object = None
         self._closed = False
@@ -55,6 +57,11 @@ class LiveView:
         if self._state is None:
             self._live.start()
         self._state = state
+        self._soon()
+
+    def nested(self, path: str, state: State, events: Sequence[Event]) -> None:
+        """The steps of a nested run stand below the step that waits for it, as long as that is open."""
+        self._below[path] = state
         self._soon()
 
     def line(self, step: str, unit: str, text: str) -> None:
@@ -88,44 +95,70 @@ class LiveView:
             self._console.print("\n".join(self._above), markup=False, emoji=False, soft_wrap=True)
             self._above.clear()
         if self._state is not None:
-            self._live.update(picture(self._state, self._word, self._console, _now_ms()), refresh=True)
+            drawn = picture(self._state, self._word, self._console, _now_ms(), self._below)
+            self._live.update(drawn, refresh=True)
             if self._state.active and _in_loop():
                 self._soon()
 
 
-def picture(state: State, word: Word, console: Console, now: int) -> Table:
-    """What stands on the screen: the steps that fit, the running ones first, and a line for the run."""
+def picture(
+    state: State, word: Word, console: Console, now: int, below: Mapping[str, State] = MappingProxyType({})
+) -> Table:
+    """What stands on the screen: the steps that fit, the running ones first, and a line for the run.
+
+    `below` are the nested runs by the way to them; their steps stand below the open step that they belong to.
+    """
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, show_header=False, padding=(0, 1), expand=False)
-    for step in visible(state.order, max(3, console.size.height - 4)):
+    rows = list(_rows(state, below, ""))
+    for name, step in visible(rows, max(3, console.size.height - 4)):
         line = step_line(step, word, now)
         glyph, style = GLYPHS.get(step.status, (SPINNER[now // 100 % len(SPINNER)], "cyan"))
         table.add_row(
             Text(glyph, style=style),
-            Text(one_line(step.id), overflow="ellipsis", no_wrap=True),
+            Text(one_line(name), overflow="ellipsis", no_wrap=True),
             Text(line.word, style=style),
             Text(line.units, style="dim"),
             Text("" if line.took_ms is None else elapsed_text(line.took_ms), style="dim"),
         )
     ended = len(state.order) - sum(1 for step in state.order if step.status in ("pending", "open"))
     total = elapsed_text(0 if state.started_at is None else now - state.started_at)
-    table.add_row("", Text(f"{ended}/{len(state.order)} steps, {state.running} units running, {total}", style="bold"))
+    running = state.running + sum(nested.running for nested in below.values() if nested.active)
+    table.add_row("", Text(f"{ended}/{len(state.order)} steps, {running} units running, {total}", style="bold"))
     return table
 
 
-def visible(steps: Sequence[StepState], room: int) -> list[StepState]:
-    """At most `room` steps in file order: all open ones, then those nearest to them."""
-    if len(steps) <= room:
-        return list(steps)
-    chosen = {step.place for step in [step for step in steps if step.status == "open"][:room]}
-    anchor = min(chosen) if chosen else next((s.place for s in steps if s.status == "pending"), len(steps) - 1)
-    for step in sorted(steps, key=lambda step: abs(step.place - anchor)):
+Row = tuple[str, "StepState"]
+"""A step with the way to it."""
+
+
+def _rows(state: State, below: Mapping[str, State], front: str) -> Iterator[Row]:
+    """Steps in file order, each open one followed by those of the run that it nests."""
+    for step in state.order:
+        path = f"{front}{step.id}"
+        yield path, step
+        if step.status == "open" and path in below:
+            yield from _rows(below[path], below, f"{path}/")
+
+
+def visible(rows: Sequence[Row], room: int) -> list[Row]:
+    """At most `room` rows in their order: all open ones, then those nearest to them."""
+    if len(rows) <= room:
+        return list(rows)
+    chosen = {place for place, (_, step) in enumerate(rows) if step.status == "open"}
+    chosen = set(sorted(chosen)[:room])
+    anchor = min(chosen) if chosen else _first_pending(rows)
+    for place in sorted(range(len(rows)), key=lambda place: abs(place - anchor)):
         if len(chosen) == room:
             break
-        chosen.add(step.place)
-    return [step for step in steps if step.place in chosen]
+        chosen.add(place)
+    return [rows[place] for place in sorted(chosen)]
+
+
+def _first_pending(rows: Sequence[Row]) -> int:
+    return next((place for place, (_, step) in enumerate(rows) if step.status == "pending"), len(rows) - 1)
 
 
 def _now_ms() -> int:

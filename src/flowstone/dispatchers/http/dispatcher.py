@@ -46,9 +46,9 @@ class HttpDispatcher:
             return self._failed(Reason.HTTP_ERROR, str(error))
         limit = None if dispatch.timeout_ms is None else dispatch.timeout_ms / 1000
         try:
-            async with asyncio.timeout(limit):
-                return Outcome(value=await self._exchange(request))
-        except TimeoutError:
+            async with asyncio.timeout(limit) as bound:
+                return Outcome(value=await self._exchange(request, bound.when()))
+        except _out_of_time():
             return self._failed(Reason.TIMEOUT, f"timed out after {_spelt(dispatch.timeout_ms or 0)}: {request.label}")
         except (BadRequest, DamagedBody) as error:
             return self._failed(Reason.HTTP_ERROR, f"{request.label}: {error}")
@@ -61,13 +61,17 @@ class HttpDispatcher:
         if client is not None:
             await client.aclose()
 
-    async def _exchange(self, request: Request) -> dict[str, Any]:
+    async def _exchange(self, request: Request, deadline: float | None) -> dict[str, Any]:
         """The result of the last answer, after at most `REDIRECTS` redirects."""
         if self._client is None:
             self._client = _new_client()
         for _ in range(REDIRECTS + 1):
             async with self._client.stream(
-                request.method, request.url, headers=_wire(request.headers), content=request.body
+                request.method,
+                request.url,
+                headers=_wire(request.headers),
+                content=request.body,
+                timeout=_patience(deadline),
             ) as response:
                 following = redirected(request, response.status_code, response.headers.get("location"))
                 if following is None:
@@ -104,6 +108,25 @@ def _new_client() -> Any:
     client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
     client.headers = httpx2.Headers({"user-agent": AGENT, "accept": "*/*", "accept-encoding": "gzip, deflate"})
     return client
+
+
+def _patience(deadline: float | None) -> Any:
+    """How long connecting may take: a little less than what is left.
+
+    A handshake that is cancelled leaves its socket open; one that the client itself gives up does not.
+    """
+    import httpx2
+
+    if deadline is None:
+        return httpx2.Timeout(None)
+    left = max(0.0, deadline - asyncio.get_running_loop().time())
+    return httpx2.Timeout(None, connect=left - min(0.05, left / 10))
+
+
+def _out_of_time() -> tuple[type[Exception], ...]:
+    import httpx2
+
+    return (TimeoutError, httpx2.ConnectTimeout)
 
 
 def _client_errors() -> tuple[type[Exception], ...]:

@@ -8,7 +8,7 @@ from flowstone.diagnostics import Report
 from flowstone.formats.orun.check import check
 from flowstone.formats.orun.children import At, Family, at
 from flowstone.formats.orun.document import Document
-from flowstone.formats.orun.lower import lower
+from flowstone.formats.orun.lower import Nested, lower
 from flowstone.formats.orun.parse import parse
 from flowstone.formats.orun.places import Places
 from flowstone.formats.registry import ORUN, Compiled
@@ -31,8 +31,7 @@ def compile_orun(path: str, source: SourceText, load: Callable[[str], SourceText
         return Compiled(None, report.sorted(), ORUN, digest)
     check(document, Places(tuple(source.text.split("\n"))), report)
     family = Family(load)
-    # Of a fetched file the folder is where it is placed, not where it came from.
-    file = at(path.rpartition("/")[2] if is_remote(path) else path, source.path)
+    file = at(path, source.path) if source.origin is None else At(path, path, path).read(source.origin)
     family.check(file, document, report)
     if report.failed:
         return Compiled(None, report.sorted(), ORUN, digest)
@@ -50,12 +49,11 @@ class _Lowering:
     def plan(self, file: At, document: Document, source: SourceFile, read: tuple[SourceFile, ...] = ()) -> Plan:
         return lower(document, source, read, lambda ref: self._nested(file, ref))
 
-    def _nested(self, file: At, ref: str) -> Plan | None:
-        found = self._family.of(file, ref)
-        if found is None:
-            return None
-        target, child = found
+    def _nested(self, file: At, ref: str) -> Nested:
+        child = self._family.of(file, ref)
         assert child.document is not None
-        if target.key not in self._plans:
-            self._plans[target.key] = self.plan(target, child.document, child.file)
-        return self._plans[target.key]
+        key = child.at.key
+        if key not in self._plans:
+            self._plans[key] = self.plan(child.at, child.document, child.file)
+        own = is_remote(ref) and child.at.origin is not None
+        return Nested(self._plans[key], child.at.origin.provenance if own and child.at.origin else ())

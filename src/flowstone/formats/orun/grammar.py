@@ -69,6 +69,9 @@ NESTING = 32
 """Levels of workflows inside workflows."""
 NESTED_STEPS = 10_000
 """Steps of a workflow and of all that it nests, each as often as it is nested."""
+FETCHED_FILES = 256
+FETCHED_BYTES = 16 * 1024 * 1024
+"""Of the remote files that a workflow nests, all levels; each counts once."""
 YAML = YamlRules(aliases=True, tags=True, merge_keys=True, anchors=True, text_keys_only=False, max_nodes=200_000)
 BASE_ENVIRONMENT = ("PATH", "HOME", "TMPDIR")
 SHIM = "orun"

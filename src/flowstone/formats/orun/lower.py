@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
@@ -50,7 +50,7 @@ from flowstone.plan.units import (
     ScriptSpec,
     SleepSpec,
 )
-from flowstone.source.tree import Mapping, Node, Scalar, Sequence
+from flowstone.source.tree import Entry, Mapping, Node, Scalar, Sequence
 
 POLICIES = Policies(
     on_failure=OnFailure.ISOLATE,
@@ -75,8 +75,15 @@ MAX_PARALLEL = 4
 """Steps at a time where neither the workflow nor the start says otherwise (reference, "Top level")."""
 
 
-PlanOf = Callable[[str], Plan | None]
-"""The plan of the file that a path names which a document nests; None for a remote one."""
+class Nested(msgspec.Struct, frozen=True):
+    """A nested file: its plan, and where it came from if that is not where the nesting file did."""
+
+    plan: Plan
+    provenance: tuple[tuple[str, str], ...] = ()
+
+
+PlanOf = Callable[[str], Nested]
+"""What lies behind the path or reference by which a document nests a file."""
 
 
 def lower(document: orun.Document, source: SourceFile, children: tuple[SourceFile, ...], plan_of: PlanOf) -> Plan:
@@ -105,7 +112,7 @@ def lower(document: orun.Document, source: SourceFile, children: tuple[SourceFil
 
 def _step(step: orun.Step, document: orun.Document, plan_of: PlanOf) -> Step:
     child = None if step.workflow is None else plan_of(step.workflow.text)
-    connections = (*connections_of_step(step, document), *(_connections(child) if child else ()))
+    connections = (*connections_of_step(step, document), *(_connections(child.plan) if child else ()))
     timeout = grammar.DEFAULT_TIMEOUT_MS if step.timeout is None else _milliseconds(step.timeout)
     return Step(
         id=step.name,
@@ -129,10 +136,10 @@ def _connections(plan: Plan) -> Iterator[str]:
         yield from output.connections
 
 
-def _spec(step: orun.Step, child: Plan | None) -> AnySpec:
-    if step.workflow is not None:
-        digest = child.source.digest if child is not None and child.source is not None else ""
-        return ChildSpec(step.workflow.text, _record(step), msgspec.to_builtins(child), digest)
+def _spec(step: orun.Step, child: Nested | None) -> AnySpec:
+    if child is not None and step.workflow is not None:
+        digest = child.plan.source.digest if child.plan.source is not None else ""
+        return ChildSpec(step.workflow.text, _record(step), msgspec.to_builtins(child.plan), digest, child.provenance)
     match step.action:
         case None:
             return _command(step)
@@ -164,7 +171,9 @@ def _sleep(step: orun.Step) -> Expression:
     node = next(entry.value for entry in step.arguments if entry.name == "duration")
     assert isinstance(node, Scalar)
     text = _text(node)
-    return Literal(text) if isinstance(text, str) else text
+    if isinstance(text, str):
+        return Literal(text)
+    return Record((("duration", text),), (node.place.line,), "with")
 
 
 def _repeat(step: orun.Step) -> Repeat:
@@ -217,7 +226,11 @@ def _record(step: orun.Step) -> Expression:
     fields = tuple((entry.name, _value(entry.value)) for entry in step.arguments)
     if all(isinstance(value, Literal) for _, value in fields):
         return Literal({name: value.value for name, value in fields if isinstance(value, Literal)})
-    return Record(fields)
+    return Record(fields, _lines(step.arguments), "with")
+
+
+def _lines(entries: Iterable[Entry]) -> tuple[int, ...]:
+    return tuple(entry.value.place.line for entry in entries)
 
 
 def _value(node: Node) -> Expression:
@@ -235,7 +248,7 @@ def _value(node: Node) -> Expression:
         case Mapping():
             fields = tuple((entry.name, _value(entry.value)) for entry in node.entries)
             known = {name: value.value for name, value in fields if isinstance(value, Literal)}
-            return Literal(known) if len(known) == len(fields) else Record(fields)
+            return Literal(known) if len(known) == len(fields) else Record(fields, _lines(node.entries))
 
 
 def _text(scalar: Scalar) -> Text:

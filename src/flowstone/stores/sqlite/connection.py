@@ -11,7 +11,7 @@ from typing import Any
 
 from flowstone.errors import CorruptJournal, StoreError
 from flowstone.stores.files import make_private_folder, storage_error
-from flowstone.stores.sqlite.migrations import VERSION, migrate, version_of
+from flowstone.stores.sqlite.migrations import READABLE, VERSION, migrate, version_of
 
 BUSY_MS = 10_000
 """How long a lock of another process is waited for."""
@@ -122,7 +122,7 @@ class Database:
             # In a read-only folder the log's index cannot be made; without a log none is needed.
             connection = self._connect(self.path, "ro&immutable=1")
             version = self._checked_version(connection)
-        if version == VERSION:
+        if version >= READABLE:
             return connection
         connection.close()
         if version == 0:

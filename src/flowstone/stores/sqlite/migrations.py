@@ -53,6 +53,8 @@ STEPS: tuple[tuple[str, ...], ...] = (
             UNIQUE (run, seq)
         )""",
     ),
+    # The runs that a run nests are looked up for each nested unit, and with each status.
+    ("CREATE INDEX runs_of_parent ON runs (parent_run, created_at DESC, id DESC) WHERE parent_run IS NOT NULL",),
     (
         # What each start of a task came to; a run that it led to is in `runs` by its own.
         """CREATE TABLE task_runs (
@@ -67,6 +69,8 @@ STEPS: tuple[tuple[str, ...], ...] = (
 )
 
 VERSION = len(STEPS)
+READABLE = 1
+"""The oldest version that can be read as it stands: what came after it changed no table."""
 
 
 def version_of(connection: sqlite3.Connection, path: str) -> int:

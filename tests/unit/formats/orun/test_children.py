@@ -69,6 +69,9 @@ def test_the_same_child_twice_is_no_cycle(tmp_path):
     assert said(tmp_path) == []
 
 
-def test_remote_children_are_left_to_the_run(tmp_path):
+def test_remote_children_are_asked_of_the_loader_only(tmp_path):
     write(tmp_path, w=nesting("github:acme/flows@v1//x.yaml"))
-    assert said(tmp_path) == []
+    assert said(tmp_path) == [
+        "step s: workflow github:acme/flows@v1//x.yaml: github:acme/flows@v1//x.yaml: is remote; "
+        "it is fetched by a run and by lint, not here"
+    ]
