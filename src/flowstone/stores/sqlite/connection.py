@@ -127,19 +127,10 @@ class Database:
         connection.close()
         if version == 0:
             return self._empty()
-        return self._brought_up_to_date(version)
-
-    def _brought_up_to_date(self, version: int) -> sqlite3.Connection:
-        """A database of an older version, migrated where that can be, so that a look needs no run first."""
-        try:
-            self._open_to_write().close()
-        except (sqlite3.Error, OSError, StoreError) as error:
-            raise StoreError(
-                f"{self.path}: written by an older version (schema {version}, this one needs {VERSION}), "
-                f"and it cannot be brought up to date: {error}",
-                hint="make it writable and run the command again",
-            ) from error
-        return self._connect(self.path, "ro")
+        raise StoreError(
+            f"{self.path}: written by an older version (schema {version}, this one needs {READABLE})",
+            hint="start or resume a run once: that brings it up to date",
+        )
 
     def _checked_version(self, connection: sqlite3.Connection) -> int:
         try:
