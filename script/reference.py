@@ -25,6 +25,7 @@ from flowstone.cli.orun.main import command as orun
 from flowstone.config.rules import RULES
 from flowstone.formats.akm_github import grammar as github
 from flowstone.formats.akm_markdown import grammar as markdown
+from flowstone.formats.akm_task import grammar as task_grammar
 from flowstone.formats.orun import grammar as orun_grammar
 from flowstone.plan import bounds
 from flowstone.run import events
@@ -333,6 +334,7 @@ EXITS = {
     "OK": "the verb did what was asked; for a run: it succeeded",
     "FAILED": "a run failed or did not come to its end, a lint found errors, or something was not found",
     "USAGE": "wrong flags or values, a source with mistakes, a verb that the run's state does not allow",
+    "UNHEALTHY": "`akm task doctor` found something that is not as it should be",
     "INTERNAL": "an unexpected error, or a store that cannot be used",
     "OUTPUT": "stdout takes nothing (a full disk); the verb did all else, and a run is kept",
     "BUSY": "another process drives the run or holds the database; try again later",
@@ -349,6 +351,7 @@ ERRORS = {
     "DANGEROUS_ENV_KEY": "an env asset of another bundle sets a variable that makes programs run other code",
     "ENV_SOURCE_INVALID": "an env asset cannot be read",
     "FREEZE_FAILED": "a plan cannot be frozen: a target or an engine is missing",
+    "INPUT_BINDING_INVALID": "inputs of a task or child workflow are unknown, missing or do not fit",
     "INTERNAL": "a bug of flowstone; the message names the file that keeps the traceback",
     "INVALID_CONFIG_FILE": "the configuration is wrong or lacks something",
     "STEP_NOT_READY": "a step was to run alone, and what it waits for has not succeeded",
@@ -357,7 +360,7 @@ ERRORS = {
     "INVALID_JSON_ARGUMENT": "a value must be JSON and is not",
     "JOURNAL_CONFLICT": "another driver appended to the journal first",
     "JOURNAL_CORRUPT": "what is stored cannot be understood",
-    "MAINTENANCE_BARRIER_BUSY": "the database is being maintained",
+    "MAINTENANCE_BARRIER_BUSY": "the database is being maintained, or schedules are being brought in order",
     "MISSING_REQUIRED_ARGUMENT": "an argument or a subcommand is missing",
     "OUTPUT_FAILED": "the result cannot be written",
     "PATH_ESCAPE_VIOLATION": "a path leads out of its folder",
@@ -365,8 +368,12 @@ ERRORS = {
     "RUN_COMPLETED": "the run has completed",
     "RUN_LEASE_HELD": "another process drives the run; the message names it",
     "RUN_NOT_ACTIVE": "the run's state does not allow the verb; resume it first",
+    "SCHEDULER_REFUSED": "the machine's scheduler did not take a row or cannot be read",
+    "SCHEDULER_UNAVAILABLE": "the machine has no scheduler that can be used; the message says what to install",
     "STATE_DB_CONTENDED": "another process holds the database",
     "STATE_DB_UNAVAILABLE": "the database cannot be used: full disk, read-only folder",
+    "TASK_SCHEMA_VERSION_UNSUPPORTED": "a task of a version that cannot be read or converted",
+    "TASK_SOURCE_INVALID": "a task file has mistakes",
     "UNKNOWN_COMMAND": "there is no such verb; the hint names the one to use instead",
     "UNKNOWN_FLAG": "there is no such flag",
     "WORKFLOW_IR_VERSION_UNSUPPORTED": "a frozen plan of another version, or damaged",
@@ -389,6 +396,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "diagnostics-akm": diagnostics_table("formats/akm_common/"),
     "diagnostics-markdown": diagnostics_table("formats/akm_markdown/"),
     "diagnostics-github": diagnostics_table("formats/akm_github/"),
+    "diagnostics-task": diagnostics_table("formats/akm_task/"),
     "diagnostics-orun": diagnostics_table("formats/orun/"),
     "keys-markdown": keys_table(
         markdown,
@@ -417,6 +425,16 @@ PARTS: dict[str, Callable[[], str]] = {
             "JOB_KEYS": "the one job",
             "STEP_KEYS": "a step",
             "COMMAND_KEYS": "`with` of `akm/command`",
+        },
+    ),
+    "keys-task": keys_table(
+        task_grammar,
+        {
+            "KEYS": "root",
+            "INPUT_KEYS": "an input",
+            "SCHEDULE_KEYS": "an entry of `schedule`",
+            "COMMAND_KEYS": "`with` of `akm/command`",
+            "SHELLS": "`shell`",
         },
     ),
     "keys-orun": keys_table(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from flowstone.config.environment import cores, variables
+from flowstone.config.environment import cores, variables, widened
 from flowstone.config.paths import Paths, locate
 from flowstone.errors import FlowstoneError, FreezeError, UnknownRun, UsageError
 from flowstone.ports.dispatcher import Dispatch, Dispatcher, Workspace
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from flowstone.drivers.clock import SystemClock
     from flowstone.plan.model import Plan
     from flowstone.plan.units import AnySpec
+    from flowstone.ports.activation import Activation
     from flowstone.ports.catalog import EngineConfig
     from flowstone.ports.dialect import Dialect, Resolved
+    from flowstone.ports.history import TaskHistory
     from flowstone.ports.observer import Observer
     from flowstone.ports.secrets import Secrets
     from flowstone.ports.store import Lease, Store
@@ -48,7 +50,7 @@ class Wiring:
 
     def __init__(self, cwd: str | None = None, env: Mapping[str, str] | None = None) -> None:
         self.cwd = os.path.abspath(cwd or _working_folder())
-        self.env: Mapping[str, str] = variables() if env is None else env
+        self.env: Mapping[str, str] = widened(variables() if env is None else env)
         self._stores: dict[str, Store] = {}
         self._told: set[str] = set()
         self.frozen = False
@@ -121,6 +123,19 @@ class Wiring:
         from flowstone.config.secrets import HostSecrets
 
         return HostSecrets(self.cwd, self.env)
+
+    @cached_property
+    def activation(self) -> Activation:
+        """Which schedules run on this machine."""
+        from flowstone.config.activation import ConfigActivation
+
+        return ConfigActivation(self.paths.config_file)
+
+    @cached_property
+    def task_history(self) -> TaskHistory:
+        from flowstone.stores.sqlite.tasks import SqliteTaskHistory
+
+        return SqliteTaskHistory(self.paths.database)
 
     @cached_property
     def clock(self) -> SystemClock:

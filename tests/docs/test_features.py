@@ -21,6 +21,7 @@ EXPECTED: dict[str, object] = {
     "map-vote.md": {"answer": "yes"},
     "max-parallel.yaml": None,
     "needs-and-if.yaml": None,
+    "nightly.yml": None,
     "on-error-continue.md": {"results": ["code 0", None, "code 0"]},
     "outputs.md": {"total": 42},
     "outputs.yaml": {"lines": 3},

@@ -62,6 +62,25 @@ def fuzz_akm_github(data: bytes) -> bool:
     return _compiles("/nowhere/flow.yml", data)
 
 
+def fuzz_akm_task(data: bytes) -> bool:
+    from flowstone.diagnostics import Report
+    from flowstone.formats.akm_task.parse import parse_task
+
+    return parse_task(_text(data), Report()) is not None
+
+
+def fuzz_crontab(data: bytes) -> bool:
+    """Whatever a table holds, our row goes in and out again and leaves the rest alone."""
+    from flowstone.schedule.crontab import row_of, with_row
+
+    line = b"0 6 * * * cd / && akm >/dev/null # flowstone[0123abcd] m//tasks/t#0\n"
+    with_ours = with_row(data, "m//tasks/t#0", line, "0123abcd")
+    without = with_row(with_ours, "m//tasks/t#0", b"", "0123abcd")
+    ours = any(row_of(old + b"\n", "0123abcd") for old in data.split(b"\n"))
+    assert ours or without == (data if data.endswith(b"\n") or not data else data + b"\n")
+    return not ours
+
+
 def fuzz_orun(data: bytes) -> bool:
     return _compiles("/nowhere/flow.yaml", data)
 
@@ -177,6 +196,15 @@ SEEDS = {
         b"a {{ inputs.x + 1 }} b",
         b"{{ {'a': [1, 2]}['a'].map(x, x * 2) }}",
         b"{{ steps['a-b'].outputs.n }}",
+    ],
+    "akm_task": [
+        b"version: 4\nuses: workflows/a\ninputs: { n: { type: integer, default: 1 } }\nschedule: '5/15 * * * MON'\n",
+        b"version: 3\nrun: x\non: { schedule: [{ cron: '0 6 * * *' }] }\nakm: { timeout: 2h }\n",
+        b"version: 2\nprompt: hello\nparams: { a: [1] }\nenabled: false\n",
+    ],
+    "crontab": [
+        b"# x\r\nA=1\n0 6 * * * cd / && akm >/dev/null # flowstone[0123abcd] m//tasks/t#0\n\xff",
+        b"1 1 * * * cd '/a b' && /usr/bin/env X=1 akm task # flowstone[ffffffff] m//tasks/t#0",
     ],
     "cron": [b"*/5 0-23 1,15 jan-dec mon", b"0 0 31 2 *", b"@daily"],
     "remote": [

@@ -26,6 +26,11 @@ PRESENCE = (("CODEX_SANDBOX", "codex"), ("GEMINI_CLI", "gemini"))
 
 LOCALE = ("LC_ALL", "LC_CTYPE", "LANG")
 """The variables that name the characters of the terminal, the strongest first."""
+USER_PROGRAMS = (
+    "~/.local/bin", "~/bin", "~/.bun/bin", "~/.deno/bin", "~/.cargo/bin", "~/go/bin", "~/.npm-global/bin",
+    "~/.volta/bin", "/opt/homebrew/bin", "/home/linuxbrew/.linuxbrew/bin", "/usr/local/bin",
+)  # fmt: skip
+"""Where users' programs lie, which the bare PATH of a machine's scheduler does not name."""
 
 
 class Surroundings(msgspec.Struct, frozen=True):
@@ -43,6 +48,17 @@ class Surroundings(msgspec.Struct, frozen=True):
 def variables() -> Mapping[str, str]:
     """The variables of this process, live."""
     return os.environ
+
+
+def widened(env: Mapping[str, str]) -> Mapping[str, str]:
+    """`env` itself; in a scheduler's context with the folders of users' programs behind its PATH."""
+    if env.get("AKM_EVENT_SOURCE", "").lower() not in SCHEDULED_SOURCES:
+        return env
+    home = env.get("HOME") or os.path.expanduser("~")
+    given = [part for part in env.get("PATH", os.defpath).split(os.pathsep) if part]
+    more = [path.replace("~", home, 1) for path in USER_PROGRAMS]
+    known = [path for path in more if path not in given and os.path.isdir(path)]
+    return {**env, "PATH": os.pathsep.join([*given, *known])}
 
 
 def surroundings(env: Mapping[str, str] | None = None) -> Surroundings:

@@ -270,5 +270,7 @@ RULES: dict[str, Rule] = {
     "defaultBundle": _TEXT,
     "scheduler": _OBJECT,
     "scheduler.enabled": _TEXTS,
+    "scheduler.backend": Rule(Kind.TEXT, _one_of("crontab", "systemd", "launchd", "windows")),
+    "scheduler.missed": Rule(Kind.TEXT, _one_of("skip", "once", "all")),
     "modelAliases": Rule(Kind.JSON, _aliases),
 }

@@ -21,9 +21,9 @@ class CronProblem(ValueError):
 def check_cron(text: str) -> str:
     """The expression with single blanks between its five fields; a CronProblem says what is wrong.
 
-    A field is `*`, a number, `a-b`, each of the latter two kinds of range with a step (`*/n`,
-    `a-b/n`), or a list of these; months and weekdays may be names (`JAN`, `mon`). An expression
-    that is well formed but can never fire is a matter for `never_fires`.
+    A field is `*`, a number, `a-b`, each of these with a step (`*/n`, `a-b/n`, and `a/n`, which runs
+    to the end of the field), or a list of these; months and weekdays may be names (`JAN`, `mon`).
+    An expression that is well formed but can never fire is a matter for `never_fires`.
     """
     if text.strip().startswith("@"):
         raise CronProblem(f'"{clip(text.strip(), 40)}" is not supported: write the five fields out')
@@ -49,6 +49,56 @@ def never_fires(text: str) -> str | None:
     if earliest <= longest:
         return None
     return f'"{text}" never fires: no month of "{month}" has a day {earliest}'
+
+
+class CronTable(msgspec.Struct, frozen=True):
+    """The numbers that each field admits, in order; `weekdays` from 0 (Sunday) to 6.
+
+    `both_days`: a day must fit both day fields, since one of them begins with `*`; otherwise either
+    of them suffices (the rule of Vixie's cron). `wild`: minute
+    or hour begin with `*`, so that the table follows time as it passes, not the clock's face.
+    """
+
+    minutes: tuple[int, ...]
+    hours: tuple[int, ...]
+    days: tuple[int, ...]
+    months: tuple[int, ...]
+    weekdays: tuple[int, ...]
+    both_days: bool
+    wild: bool
+
+
+def cron_table(text: str) -> CronTable:
+    """The table of a valid expression."""
+    parts = text.split()
+    found = [_values(field, part) for field, part in zip(_FIELDS, parts, strict=True)]
+    weekdays = {number % 7 for number in found[4]}
+    minutes, hours, days, months = (tuple(sorted(numbers)) for numbers in found[:4])
+    both_days = parts[2].startswith("*") or parts[4].startswith("*")
+    wild = parts[0].startswith("*") or parts[1].startswith("*")
+    return CronTable(minutes, hours, days, months, tuple(sorted(weekdays)), both_days, wild)
+
+
+def numeric_cron(text: str) -> str:
+    """A valid expression in the spelling that every cron reads: no names, no step without a range."""
+    return " ".join(_numeric(field, part) for field, part in zip(_FIELDS, text.split(), strict=True))
+
+
+def _numeric(field: _Field, text: str) -> str:
+    return ",".join(_numeric_item(field, item, text) for item in text.split(","))
+
+
+def _numeric_item(field: _Field, item: str, text: str) -> str:
+    match = _ITEM.fullmatch(item)
+    assert match is not None
+    start, end, step = match.group("start"), match.group("end"), match.group("step")
+    tail = "" if step is None else f"/{int(step)}"
+    if start is None:
+        return f"*{tail}"
+    first = _number(field, start, text)
+    if end is None:
+        return str(first) if step is None else f"{first}-{field.high}{tail}"
+    return f"{first}-{_number(field, end, text)}{tail}"
 
 
 class _Field(msgspec.Struct, frozen=True):
@@ -77,9 +127,7 @@ def _item_values(field: _Field, item: str, text: str) -> range:
     if start is None:
         return range(field.low, field.high + 1, width)
     first = _number(field, start, text)
-    last = first if end is None else _number(field, end, text)
-    if step is not None and end is None:
-        raise _problem(field, text, f"a step needs a range: write {start}-{field.high}/{step} or */{step}")
+    last = (first if step is None else field.high) if end is None else _number(field, end, text)
     if last < first:
         raise _problem(field, text, f"the range {start}-{end} runs backwards")
     return range(first, last + 1, width)

@@ -19,7 +19,9 @@ from flowstone.plan.model import Plan
 from flowstone.ports.dialect import Dialect
 from flowstone.source.file import SourceText
 
-AKM_MARKDOWN, AKM_GITHUB, ORUN = "akm-markdown", "akm-github", "orun"
+AKM_MARKDOWN, AKM_GITHUB, AKM_TASK, ORUN = "akm-markdown", "akm-github", "akm-task", "orun"
+TASK_TARGETS = {"uses", "run", "workflow", "prompt", "command"}
+"""One of these names what a task runs, in one version or another."""
 
 
 class Compiled(msgspec.Struct, frozen=True):
@@ -53,6 +55,8 @@ def format_of(path: str, text: str) -> str:
     if not name.endswith((".yml", ".yaml")):
         raise UnknownFormat(f"{path}: a workflow is a .md, .yml or .yaml file")
     keys = _root_keys(text)
+    if _is_task(path, keys):
+        return AKM_TASK
     if "apiVersion" in keys or not {"on", "jobs"} & keys:
         return ORUN
     if name.endswith(".yaml"):
@@ -103,6 +107,14 @@ def _imported(place: tuple[str, str]) -> Any:
     return getattr(import_module(f"flowstone.formats.{module}"), name)
 
 
+def _is_task(path: str, keys: set[str]) -> bool:
+    """A task has a version and a target; below a folder `tasks`, whatever is no other language is meant as one."""
+    if {"apiVersion", "jobs"} & keys:
+        return False
+    below = path.lower().endswith(".yml") and "tasks" in path.replace("\\", "/").split("/")[:-1]
+    return below or ("version" in keys and bool(keys & TASK_TARGETS))
+
+
 def _root_keys(text: str) -> set[str]:
     """The keys of a block mapping at the root, without reading the file as YAML."""
     keys = set()
@@ -116,6 +128,7 @@ def _root_keys(text: str) -> set[str]:
 _COMPILERS = {
     AKM_MARKDOWN: ("akm_common.compile", "compile_markdown"),
     AKM_GITHUB: ("akm_common.compile", "compile_github"),
+    AKM_TASK: ("akm_task.compile", "compile_task"),
     ORUN: ("orun.compile", "compile_orun"),
 }
 _DIALECTS = {

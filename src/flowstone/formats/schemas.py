@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.formats.registry import AKM_GITHUB, AKM_MARKDOWN, ORUN
+from flowstone.formats.registry import AKM_GITHUB, AKM_MARKDOWN, AKM_TASK, ORUN
 
 FILES = {
     AKM_MARKDOWN: "akm-workflow.json",
     AKM_GITHUB: "akm-github-workflow.json",
+    AKM_TASK: "akm-task.json",
     ORUN: "orun-workflow.json",
 }
 
@@ -27,6 +28,10 @@ def schema_for(language: str) -> dict[str, Any]:
             from flowstone.formats.akm_github.schema import github_schema
 
             return github_schema()
+        case "akm-task":
+            from flowstone.formats.akm_task.schema import task_schema
+
+            return task_schema()
         case "orun":
             from flowstone.formats.orun.schema import orun_schema
 

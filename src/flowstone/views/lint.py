@@ -10,6 +10,7 @@ import msgspec
 from flowstone.diagnostics import SHOWN, WHOLE_FILE, Diagnostic, Severity
 
 STRUCTURE = "invalid-workflow-structure"
+TASK = "invalid-task-yaml"
 WARNING = "workflow-warning"
 MISSING_UPDATED = "missing-updated"
 DANGEROUS_KEY = "dangerous-env-key"
@@ -20,6 +21,8 @@ class Linted(msgspec.Struct, frozen=True):
     """A file that was looked at. `undated`: it has no `updated:`; `dated`: it has been given one.
 
     Of an env file: the keys with their lines that make programs run other code, and why it cannot be read.
+
+    `issue` is what its mistakes are called.
     """
 
     file: str
@@ -28,6 +31,7 @@ class Linted(msgspec.Struct, frozen=True):
     dated: bool = False
     dangerous: tuple[tuple[str, int], ...] = ()
     unreadable: str | None = None
+    issue: str = STRUCTURE
 
 
 def lint_view(files: Iterable[Linted]) -> dict[str, Any]:
@@ -37,9 +41,9 @@ def lint_view(files: Iterable[Linted]) -> dict[str, Any]:
     warnings: list[dict[str, Any]] = []
     for linted in files:
         errors = [d for d in linted.diagnostics if d.severity is Severity.ERROR]
-        flagged += [_finding(linted.file, STRUCTURE, d) for d in errors[:SHOWN]]
+        flagged += [_finding(linted.file, linted.issue, d) for d in errors[:SHOWN]]
         if len(errors) > SHOWN:
-            flagged.append(_hidden(linted.file, len(errors)))
+            flagged.append(_hidden(linted.file, linted.issue, len(errors)))
         warnings += [_finding(linted.file, WARNING, d) for d in linted.diagnostics if d.severity is Severity.WARNING]
         flagged += _env_findings(linted)
         if linted.dated:
@@ -76,9 +80,9 @@ def _env_findings(linted: Linted) -> Iterator[dict[str, Any]]:
         yield {"file": linted.file, "issue": INVALID_ENV, "detail": linted.unreadable, "fixed": False}
 
 
-def _hidden(file: str, total: int) -> dict[str, Any]:
+def _hidden(file: str, issue: str, total: int) -> dict[str, Any]:
     detail = f"{total - SHOWN} more of {total} errors are not shown; mend the ones above first."
-    return {"file": file, "issue": STRUCTURE, "detail": detail, "fixed": False}
+    return {"file": file, "issue": issue, "detail": detail, "fixed": False}
 
 
 def _undated(file: str, *, fixed: bool) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowstone.expr.cron import CronProblem, check_cron, never_fires
+from flowstone.expr.cron import CronProblem, check_cron, cron_table, never_fires, numeric_cron
 
 
 @pytest.mark.parametrize(
@@ -17,6 +17,7 @@ from flowstone.expr.cron import CronProblem, check_cron, never_fires
         ("0 6 * * *", "0 6 * * *"),
         ("  0\t6  * * 7 ", "0 6 * * 7"),
         ("5-59/15 * * * *", "5-59/15 * * * *"),
+        ("5/15 * * * *", "5/15 * * * *"),
         ("*/15 0,12 1-15 */2 1-5", "*/15 0,12 1-15 */2 1-5"),
         ("10-20/5 3 * JAN,jul MON-fri", "10-20/5 3 * JAN,jul MON-fri"),
     ],
@@ -35,7 +36,6 @@ def test_good_expressions(text, canonical):
         ("*/0 * * * *", "minute", "step must be from 1"),
         ("*/60 * * * *", "minute", "step must be from 1"),
         ("5-1 * * * *", "minute", "backwards"),
-        ("5/15 * * * *", "minute", "write 5-59/15"),
         ("1,,2 * * * *", "minute", "empty entry"),
         ("0 24 * * *", "hour", "24 is not from 0 to 23"),
         ("0 0 0 * *", "day-of-month", "0 is not from 1 to 31"),
@@ -77,3 +77,24 @@ def test_any_text_is_cron_or_a_problem(text):
     with suppress(CronProblem):
         assert check_cron(check_cron(text)) == check_cron(text)
         never_fires(check_cron(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("5/15 * * * *", "5-59/15 * * * *"),
+        ("10-20/5 3 * JAN,jul MON-fri", "10-20/5 3 * 1,7 1-5"),
+        ("*/20 0,12 */2 * 7", "*/20 0,12 */2 * 7"),
+    ],
+)
+def test_the_spelling_that_every_cron_reads(text, plain):
+    assert numeric_cron(text) == plain
+    assert cron_table(text) == cron_table(plain)
+
+
+def test_a_table_says_which_day_fields_must_fit():
+    assert not cron_table("0 0 13 * FRI").both_days
+    assert cron_table("0 0 */2 * 1").both_days
+    assert cron_table("0 0 * * 7").weekdays == (0,)
+    assert cron_table("*/20 2 * * *").wild
+    assert not cron_table("30 2 * * *").wild

@@ -13,12 +13,15 @@ from flowstone.diagnostics import Report, errors_of
 from flowstone.formats.akm_common.compile import compile_github, compile_markdown
 from flowstone.formats.akm_github.parse import YAML_RULES as GITHUB_RULES
 from flowstone.formats.akm_markdown.parse import YAML_RULES as MARKDOWN_RULES
+from flowstone.formats.akm_task.parse import parse_task
+from flowstone.formats.akm_task.tree import RULES as TASK_RULES
 from flowstone.formats.orun.grammar import YAML as ORUN_RULES
 from flowstone.formats.schemas import FILES, schema_for, schema_text
 from flowstone.source.file import text_of
 from flowstone.source.markdown import split_front_matter
 from flowstone.source.tree import plain
 from flowstone.source.yaml import YamlRules, read_yaml
+from tests.unit.formats.akm_task.texts import TASKS
 
 CORPUS = Path(__file__).parents[2] / "conformance" / "akm" / "cases.jsonl"
 INEXPRESSIBLE = {
@@ -91,6 +94,37 @@ def test_parsers_and_schemas_agree_on_the_corpus() -> None:
             wrong += 1
     assert right > 250
     assert wrong > 80
+
+
+TASK_INEXPRESSIBLE = {
+    "invalid-cron",
+    "schedule-inputs",
+    "invalid-schema",
+    "invalid-default",
+    "invalid-timeout",
+    "builtin-command-inputs",
+    "with-unsupported",
+    "env-unsupported",
+    "output-unsupported",
+    "secret-in-env",
+    "working-directory-escape",
+    "yaml-text-limit",
+    "yaml-item-limit",
+    "yaml-key-limit",
+}
+"""Rules of tasks that join several places or look into a text."""
+
+
+@pytest.mark.parametrize("text", TASKS)
+def test_the_schema_of_tasks_agrees_with_their_parser(text: str) -> None:
+    value = _tree(text, TASK_RULES)
+    if value is None:
+        return
+    report = Report()
+    parse_task(text, report)
+    told = {found.code for found in errors_of(report.sorted())}
+    valid = jsonschema_rs.validator_for(schema_for("akm-task")).is_valid(value)
+    assert valid is (not told) or (valid and told <= TASK_INEXPRESSIBLE), told
 
 
 ORUN = """apiVersion: orun.dev/v1

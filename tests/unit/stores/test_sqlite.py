@@ -46,6 +46,7 @@ def test_opening_a_current_database_writes_nothing(store, path):
 
 def test_a_database_of_the_first_version_is_brought_up_and_keeps_its_runs(store, path):
     store._database.execute("DROP INDEX runs_of_parent")
+    store._database.execute("DROP TABLE task_runs")
     store._database.execute("PRAGMA user_version = 1")
     store.close()
     reader = SqliteStore.open(path, readonly=True)
@@ -85,6 +86,7 @@ def test_a_creation_that_was_cut_short_is_made_good(path):
     database.execute("DROP TABLE events")
     for table in ("runs", "plans", "summaries", "outcomes"):
         database.execute(f"DROP TABLE {table}")
+    database.execute("DROP TABLE task_runs")
     database.execute("PRAGMA user_version = 0")
     database.close()
     store = SqliteStore.open(path)

@@ -41,19 +41,32 @@ def command(kind: str | None, folder: str | None, fix: bool, fail_on_flagged: bo
     with Flowstone() as flow:
         root = _root(flow, folder)
         files = workflow_files(root) if kind in (None, "workflows") else iter(())
-        workflows = (linted(flow, root, path, fix) for path in files if _is_ours(flow, path))
-        view = lint_view([*workflows, *(env_files(flow, root) if kind is None else ())])
+        found = [linted(flow, root, path, fix) for path in files if _is_ours(flow, path)]
+        if kind is None:
+            found += env_files(flow, root)
+    if kind in (None, "tasks"):
+        found += linted_tasks(root)
+    view = lint_view(found)
     emit(view, output, {Format.TEXT: lint_text})
     return exit_codes.FAILED if fail_on_flagged and view["flagged"] else exit_codes.OK
 
 
 def workflow_files(root: str) -> Iterator[str]:
     """The workflow files of a bundle, by name; hidden folders are left out."""
-    for folder, folders, names in os.walk(os.path.join(root, "workflows")):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            if name.endswith((".md", ".yml")) and not name.startswith("."):
-                yield os.path.join(folder, name)
+    return _files(os.path.join(root, "workflows"), (".md", ".yml"))
+
+
+def linted_tasks(root: str) -> list[Linted]:
+    """What is wrong with the task files of a bundle."""
+    from flowstone.api import Flowstone
+    from flowstone.views.lint import TASK, Linted
+
+    with Flowstone(language="akm-task") as flow:
+        return [
+            Linted(os.path.relpath(path, root).replace(os.sep, "/"), found, issue=TASK)
+            for path in _files(os.path.join(root, "tasks"), (".yml",))
+            for _, found in flow.lint([path])
+        ]
 
 
 def linted(flow: Flowstone, root: str, path: str, fix: bool) -> Linted:
@@ -103,6 +116,14 @@ def lint_text(envelope: dict[str, object]) -> str:
     return "\n".join([*rows, ", ".join(f"{count} {name}" for name, count in counts.items())])
 
 
+def _files(base: str, endings: tuple[str, ...]) -> Iterator[str]:
+    for folder, folders, names in os.walk(base):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            if name.endswith(endings) and not name.startswith("."):
+                yield os.path.join(folder, name)
+
+
 def _root(flow: Flowstone, folder: str | None) -> str:
     if folder is None:
         return flow.wiring.settings.bundle.root
@@ -117,7 +138,7 @@ def _is_ours(flow: Flowstone, path: str) -> bool:
     if not path.endswith(".yml"):
         return True
     try:
-        return bool(flow.compile(path).compiled.format != "orun")
+        return flow.compile(path).compiled.format not in ("orun", "akm-task")
     except SourceError:
         return True
 

@@ -15,6 +15,7 @@ VERBS = {
     "log": Verb("flowstone.cli.akm.log", "Show what runs have recorded."),
     "secret": Verb("flowstone.cli.akm.secret", "Keep secrets that env assets name."),
     "show": Verb("flowstone.cli.akm.show", "Show an asset with its parameters and steps."),
+    "task": Verb("flowstone.cli.akm.task", "Write, run and schedule tasks."),
     "workflow": Verb("flowstone.cli.akm.workflow", "Create, run and follow workflows."),
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -31,8 +31,23 @@ def command(target: str, output: Output) -> None:
         plan = workflow.compiled.plan
         if plan is None:
             raise CompileError(workflow.path, errors_of(workflow.diagnostics))
+        if workflow.compiled.format == "akm-task":
+            emit(_task_view(flow, target), output)
+            return
         found = reading_store(flow).find(scope=flow.wiring.scope.key, ref=workflow.ref, active_only=True, limit=1)
         emit(show_view(plan, _shown(flow, workflow), next(found, None), word_of(flow)), output)
+
+
+def _task_view(flow: Flowstone, target: str) -> dict[str, Any]:
+    """A task: what it takes, what it runs, and when."""
+    from flowstone.api.task_runs import Start
+    from flowstone.api.task_views import explain
+    from flowstone.api.tasks import find_task
+
+    found = find_task(flow, target)
+    view = {"type": "task", "action": f"akm task run {found.ref}", **explain(flow, found, Start())}
+    view.pop("inputProblem", None)
+    return {**view, "shape": "show"}
 
 
 def _shown(flow: Flowstone, workflow: Workflow) -> Shown:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flowstone.diagnostics import Report
-from flowstone.expr.cron import CronProblem, check_cron
+from flowstone.expr.cron import CronProblem, check_cron, never_fires
 from flowstone.formats.akm_common import document as ir
 from flowstone.formats.akm_common.fields import span_of
 from flowstone.formats.akm_github import grammar
@@ -60,11 +60,14 @@ def _read_cron(at: Cursor) -> str | None:
     if text is None:
         return None
     try:
-        return check_cron(text)
+        cron = check_cron(text)
     except CronProblem as problem:
         message = f"{found['cron'].what}: {problem.message}"
         found["cron"].error("invalid-cron", message, 'write five fields: "0 6 * * *"')
         return None
+    if (reason := never_fires(cron)) is not None:
+        found["cron"].error("invalid-cron", f"{found['cron'].what}: {reason}", "name a day that the month has")
+    return cron
 
 
 def _check_dispatch(at: Cursor) -> None:

@@ -55,6 +55,17 @@ STEPS: tuple[tuple[str, ...], ...] = (
     ),
     # The runs that a run nests are looked up for each nested unit, and with each status.
     ("CREATE INDEX runs_of_parent ON runs (parent_run, created_at DESC, id DESC) WHERE parent_run IS NOT NULL",),
+    (
+        # What each start of a task came to; a run that it led to is in `runs` by its own.
+        """CREATE TABLE task_runs (
+            id INTEGER PRIMARY KEY,
+            ref TEXT NOT NULL,
+            started_at INTEGER NOT NULL,
+            status TEXT NOT NULL,
+            body TEXT NOT NULL
+        )""",
+        "CREATE INDEX task_runs_newest ON task_runs (ref, started_at)",
+    ),
 )
 
 VERSION = len(STEPS)
