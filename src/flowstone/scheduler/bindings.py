@@ -128,7 +128,7 @@ def _messages(turn: Turn, step: StepState, index: int, identity: Identity) -> Me
         schema=unit.schema,
         has_schema=unit.has_schema,
     )
-    return unit_messages(unit.spec.content, turn.state.plan.policies.preamble, context)
+    return unit_messages(unit.spec, turn.state.plan.policies.preamble, context)
 
 
 def _fill(turn: Turn, spec: Any) -> UnitSpec:
