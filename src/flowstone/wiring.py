@@ -118,6 +118,17 @@ class Wiring:
                 found += (value for value in self.catalog.env_values(ref).values() if value is not None)
         return tuple(found)
 
+    def engine_keys(self, plan: Plan) -> Sequence[str]:
+        """The keys of the plan's engines, which are scrubbed from whatever a unit says."""
+        from flowstone.plan.checks.structure import engines_of
+
+        specs = list(engines_of(plan))
+        if not specs:
+            return ()
+        from flowstone.dispatchers.llm.credentials import keys_of
+
+        return keys_of(specs, self.env)
+
     @cached_property
     def secrets(self) -> Secrets:
         from flowstone.config.secrets import HostSecrets
@@ -364,7 +375,8 @@ class RunWorkshop:
     def of_child(self, row: RunRow, plan: Plan, resolved: Resolved, connections: dict[str, Any]) -> RunWorkshop:
         """The workshop of a nested run: the same wiring, and what is secret here is secret there."""
         self.wiring.write_shims(row, plan)
-        secrets = (*self._secrets, *resolved.secrets, *self.wiring.bound_values(plan))
+        own = (*self.wiring.bound_values(plan), *self.wiring.engine_keys(plan))
+        secrets = (*self._secrets, *resolved.secrets, *own)
         return RunWorkshop(self.wiring, row, resolved.params, connections, secrets, self._lines, self.run_width)
 
     def _models(self, lease: Lease, observer: Observer) -> Dispatcher:
@@ -422,6 +434,10 @@ class _ChildHost:
         self.clock = self._wiring.clock
         self.connections = workshop.connections
         self.run_width = workshop.run_width
+
+    @property
+    def host_width(self) -> int | None:
+        return self._wiring.settings.host_concurrency
 
     def redact(self, value: Any) -> Any:
         return self._workshop.redact(value)

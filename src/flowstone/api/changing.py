@@ -69,9 +69,10 @@ def transition(
     lease = session.held.pop(full, None) or store.lease(full, f"pid {os.getpid()}")
     try:
         row = store.load(full)
+        plan = decode_plan(row.record.plan)
         if not nested:
-            refuse_child(row.record)
-        state = replay(store, full, decode_plan(row.record.plan), whole=False)
+            refuse_child(row.record, plan)
+        state = replay(store, full, plan, whole=False)
         events = change(state, session.wiring.clock.now_ms())
         if events:
             record(state, Journal(store, full, state.seq), *events)

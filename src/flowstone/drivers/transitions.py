@@ -6,7 +6,7 @@ import msgspec
 
 from flowstone.drivers.journal import Journal
 from flowstone.errors import IllegalTransition, InputError
-from flowstone.plan.model import Join, OnFailure
+from flowstone.plan.model import ChildRule, Join, OnFailure, Plan
 from flowstone.run.events import Event, RunAbandoned, RunReopened, RunStatus, Status, StepDecided
 from flowstone.run.fold import fold
 from flowstone.run.record import RunRecord
@@ -113,9 +113,9 @@ def decided(state: State, step_id: str, verdict: StepDecided) -> tuple[Event, ..
     return verdict, RunReopened(verdict.at, (step_id,))
 
 
-def refuse_child(record: RunRecord) -> None:
-    """Only a parent drives and ends its children: it alone has their inputs and their connections."""
-    if record.parent_run is not None:
+def refuse_child(record: RunRecord, plan: Plan) -> None:
+    """Where the plan says so, only a parent drives and ends its children: it alone has what they were given."""
+    if record.parent_run is not None and plan.policies.children is ChildRule.WITH_PARENT:
         raise IllegalTransition(
             f"Workflow run {record.id} is nested in run {record.parent_run}, which goes on with it.",
             hint=f"Give the verb the outer run: {record.parent_run}",

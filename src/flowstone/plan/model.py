@@ -232,12 +232,22 @@ class OnOutputError(StrEnum):
     FAIL_RUN = "fail-run"
 
 
+class ChildRule(StrEnum):
+    """Who takes a nested run up again that stopped."""
+
+    WITH_PARENT = "with-parent"
+    """Its parent, and nobody else; a repeated attempt begins a run of its own."""
+    BY_HAND = "by-hand"
+    """A person, as any other run; till then its parent finds it as it stopped."""
+
+
 class HashRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """How a unit's input hash is spelt: `prefix` stands in front of the canonical JSON."""
 
     prefix: str = "flowstone.unit\x001\x00"
     version: int = 7
     gate_prefix: str = "flowstone.gate\x001\x00"
+    child_prefix: str = "flowstone.child\x001\x00"
 
 
 class Preamble(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -260,6 +270,7 @@ class Policies(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     """Completed units of a reopened step are reused when their input hash is the same."""
     unit_cap: int | None = UNITS
     """Attempts that a run dispatches in its whole life; None is no bound."""
+    children: ChildRule = ChildRule.WITH_PARENT
     hashing: HashRule = HashRule()
     preamble: Preamble = Preamble()
 

@@ -216,7 +216,9 @@ class ChildSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ch
     """A workflow run as a unit; `plan` is the child's whole plan once frozen.
 
     `provenance` are the variables that tell where a fetched child came from; without them its
-    commands get those of the run that nests it.
+    commands get those of the run that nests it. `digest` is that of the child's source, `hash` that
+    of its plan. A child that a task stands in front of has its ref as `task`; `schemas` are then
+    those of the task's inputs whose values are known when the unit is dispatched only, by name.
     """
 
     ref: str
@@ -224,6 +226,9 @@ class ChildSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ch
     plan: Any = None
     digest: str = ""
     provenance: tuple[tuple[str, str], ...] = ()
+    hash: str = ""
+    task: str | None = None
+    schemas: Any = None
 
 
 class PromptTarget(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="prompt-target", omit_defaults=True):

@@ -7,13 +7,15 @@ from typing import Any, Protocol
 import msgspec
 
 from flowstone.plan.model import Plan
-from flowstone.run.events import RunStatus
+from flowstone.run.outcome import Outcome
 
 
 class Invocation(msgspec.Struct, frozen=True):
     """One call of a nested workflow: `arguments` are its inputs, ready and with secrets in them.
 
     `number` is that of the attempt: the first one of a drive takes up what an earlier drive began.
+    `hash` is the unit's input hash (empty where the plan has none), `afresh` how often a person had
+    the step run afresh: each time what was begun before is not taken up again.
     """
 
     step: str
@@ -25,27 +27,21 @@ class Invocation(msgspec.Struct, frozen=True):
     arguments: dict[str, Any]
     provenance: tuple[tuple[str, str], ...] = ()
     """Where the child came from, if not from where its parent did."""
-
-
-class ChildEnd(msgspec.Struct, frozen=True):
-    """How a child run ended. Nothing in it is secret; `error` is the first one of the child.
-
-    `run` is None where no run could be started, and `status` then ABANDONED.
-    """
-
-    run: str | None
-    status: RunStatus
-    outputs: Any = None
-    error: str | None = None
+    hash: str = ""
+    afresh: int = 0
 
 
 class ChildRuns(Protocol):
-    async def perform(self, invocation: Invocation) -> ChildEnd:
+    async def perform(self, invocation: Invocation) -> Outcome:
         """Run a nested workflow to its end, as a run of its own that is linked to the parent's.
 
+        The outcome's value is what the child exports; of one that did not succeed the error tells
+        which run it is, what became of it and how to go on. Nothing in it is secret.
+
         An invocation that an earlier drive of the parent began is taken up: what succeeded in the
-        child stands, and a child that had succeeded gives its outputs again. Every further attempt
-        starts a run anew. Inputs that do not fit, or a child that somebody else drives, are an end
-        without a run. When its task is cancelled, what the child runs is ended and the child is
-        left to be resumed, before CancelledError is raised again.
+        child stands, and a child that had succeeded gives its outputs again. What happens to one
+        that had stopped, and whether a further attempt starts a run anew, is the plan's ChildRule.
+        Inputs that do not fit, or a child that somebody else drives, are an end without a run. When
+        its task is cancelled, what the child runs is ended and the child is left to be resumed,
+        before CancelledError is raised again.
         """

@@ -105,6 +105,7 @@ def prepare(turn: Turn, step: StepState, unit: UnitState, identity: Identity, nu
         has_schema=declared.has_schema,
         isolation=declared.isolation,
         messages=_messages(turn, step, unit.index, identity),
+        afresh=step.forgotten,
     )
 
 

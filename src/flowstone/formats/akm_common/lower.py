@@ -67,7 +67,10 @@ POLICIES = plan.Policies(
     on_output_error=plan.OnOutputError.ROLL_BACK,
     empty_text_absent=True,
     reuse_units=True,
-    hashing=plan.HashRule(prefix="akm.workflow.unit\0v7\0", version=7),
+    children=plan.ChildRule.BY_HAND,
+    hashing=plan.HashRule(
+        prefix="akm.workflow.unit\0v7\0", version=7, child_prefix="akm.workflow.child-invocation\0v1\0"
+    ),
     preamble=UNIT,
 )
 BACKOFF = plan.Backoff(reasons=("llm_rate_limit",))
