@@ -67,6 +67,7 @@ def load_settings(paths: Paths, cores: int) -> Settings:
             schema_name="akm_response",
             agent_variables=AGENT_VARIABLES,
             context="AKM_",
+            allowed_tools=tuple(document.get("execution", {}).get("allowedTools", ())),
             judge_engine=workflow.get("judgeEngine"),
             map_width=_clamped(workflow.get("defaultMapConcurrency"), DEFAULT_MAP_WIDTH),
             max_concurrency=_clamped(workflow.get("maxConcurrency"), host),

@@ -12,6 +12,7 @@ import msgspec
 
 from flowstone.errors import FreezeError
 from flowstone.expr.model import Record
+from flowstone.freeze.assets import stored_unit
 from flowstone.freeze.bindings import references_of
 from flowstone.freeze.composition import Composition, check_exports
 from flowstone.freeze.engines import Engines, Notice
@@ -57,7 +58,7 @@ def freeze(
 ) -> Frozen:
     """Resolve all that is open in a plan; ConfigError and FreezeError name the step.
 
-    Without a `catalog` nothing of env assets is frozen, without a `composition` no workflow composed.
+    Without a `catalog` nothing of env assets is frozen, without a `composition` no asset is used.
     """
     freezing = _Freezing(plan, config, catalog, composition)
     steps = tuple(freezing.step(step) for step in plan.steps)
@@ -141,13 +142,14 @@ class _Freezing:
 
     def _asset(self, step: Step, unit: Unit, target: AssetTarget) -> Unit:
         composition = self._composition
-        child = None if composition is None else composition.child(step, target, self._child)
-        if child is None:
+        if composition is None:
             raise FreezeError(
-                f'Step "{step.id}" uses {target.ref}: this version of flowstone runs no stored assets.',
+                f'Step "{step.id}" uses {target.ref}, and there is no library of assets to look it up in.',
                 code="COMPOSITION_INVALID",
-                hint="Write the step as `run:` (YAML) or as `unit.exec` or prose (Markdown).",
             )
+        child = composition.child(step, target, self._child)
+        if child is None:
+            return self._unit(step, stored_unit(step, unit, target, composition))
         self.children[step.id] = msgspec.convert(child.plan, Plan, strict=True)
         if target.env:
             self._told.append(f'Step "{step.id}": env has no effect on the workflow {child.ref}, whose steps bind it.')

@@ -40,7 +40,7 @@ class PromptContext(msgspec.Struct, frozen=True):
     has_schema: bool = False
 
 
-def unit_messages(spec: EngineSpec, preamble: Preamble, context: PromptContext) -> Messages:
+def messages_of(spec: EngineSpec, preamble: Preamble, context: PromptContext) -> Messages:
     """The one message of a unit, behind its persona where it has one."""
     asked = ("user", unit_prompt(spec.content, preamble, context))
     return (("system", spec.persona), asked) if spec.persona else (asked,)

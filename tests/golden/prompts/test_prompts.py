@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from flowstone.formats.akm_common.prompts import JUDGE, UNIT
-from flowstone.plan.prompts import PromptContext, judge_messages, unit_messages
+from flowstone.plan.prompts import PromptContext, judge_messages, messages_of
 from flowstone.plan.units import LlmSpec
 
 HERE = Path(__file__).parent
@@ -47,7 +47,7 @@ def prompt(name: str) -> str:
     if name == "judge":
         messages = judge_messages("review", JUDGE, "- all of it\n\n#### deeper", 'Step "review" executed 1 unit(s).')
         return "\n=====\n".join(f"{role}: {text}" for role, text in messages)
-    ((role, text),) = unit_messages(ASKED, UNIT, CONTEXTS[name])
+    ((role, text),) = messages_of(ASKED, UNIT, CONTEXTS[name])
     assert role == "user"
     return text
 
