@@ -40,7 +40,7 @@ def stored_unit(step: Step, unit: Unit, target: AssetTarget, composition: Compos
     raise FreezeError(
         f'Step "{step.id}" uses {target.ref}, which is no target.',
         code="COMPOSITION_INVALID",
-        hint="Use commands/…, scripts/…, tasks/…, workflows/… or akm/command.",
+        hint="Use commands/…, scripts/…, tasks/… or workflows/….",
     )
 
 

@@ -78,8 +78,11 @@ class Library(Protocol):
 
     def task(self, ref: str) -> StoredTask: ...
 
-    def command(self, ref: str, arguments: str) -> StoredCommand: ...
+    def command(self, ref: str, arguments: str) -> StoredCommand:
+        """The command of a ref with its arguments filled in; CompileError for one that cannot be used."""
 
-    def agent(self, ref: str) -> StoredAgent: ...
+    def agent(self, ref: str) -> StoredAgent:
+        """The persona of a ref; CompileError for one that cannot be used."""
 
-    def script(self, ref: str) -> StoredScript: ...
+    def script(self, ref: str) -> StoredScript:
+        """The script of a ref, whatever its bytes are."""
