@@ -85,7 +85,8 @@ def emit_status(
 
     word, now = word_of(flow), flow.wiring.clock.now_ms()
     peek = _peek(flow, view.row.record.id)
-    envelope = status_view(view.row, view.state, word, now, verb=verb, units=units, warnings=warnings, peek=peek)
+    more: dict[str, Any] = {"verb": verb, "units": units, "warnings": warnings, "peek": peek}
+    envelope = status_view(view.row, view.state, word, now, children=view.children, **more)
     emit(envelope, output, writers(view.row, view.state, word, now))
 
 

@@ -1,0 +1,63 @@
+"""The runs that a run composes, as the tree of its status, and the commands that take up a blocked one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from flowstone.plan.units import ChildSpec
+from flowstone.run.events import RunStatus, Status
+from flowstone.run.outcome import Reason
+from flowstone.run.record import NestedRun
+from flowstone.run.state import State
+from flowstone.views.moments import iso
+from flowstone.views.words import Word
+
+
+def children_view(children: Iterable[NestedRun], word: Word, root: str) -> dict[str, Any]:
+    """`{"children": […]}`, the oldest first, or nothing for a run without any (akm facts 20)."""
+    shown = [_node(child, word, root) for child in children]
+    return {"children": shown} if shown else {}
+
+
+def blocked_child(state: State) -> dict[str, Any] | None:
+    """Which child holds a run, and the commands to go on; None where none does."""
+    step = next((s for s in state.order if s.status is Status.HELD and s.reason is Reason.CHILD_BLOCKED), None)
+    if step is None:
+        return None
+    spec = step.plan.unit.spec if step.plan.unit is not None else None
+    outcomes = [a.outcome for a in step.final_attempts() if a.outcome is not None and a.outcome.child_run is not None]
+    child = outcomes[-1].child_run if outcomes else None
+    ref = spec.ref if isinstance(spec, ChildSpec) else None
+    return {"stepId": step.id, "childRunId": child, "childRef": ref, **_commands(str(child), state.run_id)}
+
+
+def caller_of(child: NestedRun) -> str:
+    """The step of the parent that nests a run."""
+    return (child.row.record.parent_unit or "").partition(":")[0]
+
+
+def _node(child: NestedRun, word: Word, root: str) -> dict[str, Any]:
+    record, summary = child.row.record, child.row.summary
+    node: dict[str, Any] = {
+        "runId": record.id,
+        "workflowRef": record.ref,
+        "workflowTitle": record.title,
+        "status": word(summary.status),
+        "spawnedByUnitId": record.parent_unit,
+        "stepId": caller_of(child),
+        "currentStepId": summary.current_step,
+        "createdAt": iso(record.created_at),
+        "updatedAt": iso(summary.updated_at or record.created_at),
+    }
+    if summary.status is RunStatus.HELD:
+        commands = _commands(record.id, root)
+        node["resume"] = {"command": commands["resume"], "then": commands["then"]}
+    return {**node, **children_view(child.below, word, root)}
+
+
+def _commands(child: str, root: str) -> dict[str, str]:
+    return {
+        "resume": f"akm workflow resume {child}",
+        "then": f"akm workflow resume {root} && akm workflow run {root}",
+    }
