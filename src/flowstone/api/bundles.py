@@ -54,7 +54,7 @@ def create_bundle(
     if any(bundle.name == name for bundle in wiring.settings.bundles):
         message = f'Bundle "{name}" already exists.'
         raise UsageError(message, code="RESOURCE_ALREADY_EXISTS", hint="`akm bundle list` tells where it lies.")
-    root = os.path.join(wiring.cwd, path or name)
+    root = os.path.normpath(os.path.join(wiring.cwd, path or name))
     file = _in_project(wiring.cwd, wiring.scope.path, name, root) if project else wiring.paths.config_file
     _make(root)
     if not project:

@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from flowstone.errors import NotFound
 from flowstone.ports.library import StoredAgent, StoredCommand, StoredScript, StoredTask, StoredWorkflow
 
 if TYPE_CHECKING:
-    from flowstone.api.compiling import Compiling
+    from flowstone.api.model import Workflow
     from flowstone.formats.akm_prompts.asset import PromptAsset
     from flowstone.formats.akm_task.document import TaskInput
     from flowstone.plan.model import Param, SourceFile
+    from flowstone.wiring import Wiring
+
+
+class Sources(Protocol):
+    """What compiles a file; `api.compiling` is it, which makes a library for each freeze."""
+
+    wiring: Wiring
+
+    def stored(self, ref: str) -> Workflow:
+        """Compile an asset of the bundles."""
+
+    def without_mistakes(self, workflow: Workflow) -> Workflow:
+        """The workflow as it is; CompileError where it has mistakes."""
 
 
 class StoredFiles:
     """Reads each file once, so that all that one freeze embeds of it is of one piece."""
 
-    def __init__(self, compiling: Compiling) -> None:
+    def __init__(self, compiling: Sources) -> None:
         self._compiling = compiling
         self._workflows: dict[str, StoredWorkflow] = {}
         self._tasks: dict[str, StoredTask] = {}

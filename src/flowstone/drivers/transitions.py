@@ -9,6 +9,7 @@ from flowstone.errors import IllegalTransition, InputError
 from flowstone.plan.model import ChildRule, Join, OnFailure, Plan
 from flowstone.run.events import Event, RunAbandoned, RunReopened, RunStatus, Status, StepDecided
 from flowstone.run.fold import fold
+from flowstone.run.outcome import Reason
 from flowstone.run.record import RunRecord
 from flowstone.run.state import State, StepState
 
@@ -104,7 +105,7 @@ def abandoned(state: State, now: int) -> RunAbandoned:
 def decided(state: State, step_id: str, verdict: StepDecided) -> tuple[Event, ...]:
     """The events by which a person decides a step that its gate rejected or its judge left without a verdict."""
     step = _known_step(state, step_id)
-    if not step.spent and step.status is not Status.HELD:
+    if not step.spent and (step.status is not Status.HELD or step.reason is Reason.CHILD_BLOCKED):
         raise IllegalTransition(
             f'Step "{step_id}" waits for no decision: it is {step.status}.',
             code="STEP_NOT_DECIDABLE",

@@ -74,9 +74,11 @@ class Library(Protocol):
     NotFound for a ref without an asset, CompileError for a source with mistakes.
     """
 
-    def workflow(self, ref: str) -> StoredWorkflow: ...
+    def workflow(self, ref: str) -> StoredWorkflow:
+        """The workflow that a ref names."""
 
-    def task(self, ref: str) -> StoredTask: ...
+    def task(self, ref: str) -> StoredTask:
+        """The task that a ref names, whatever it runs."""
 
     def command(self, ref: str, arguments: str) -> StoredCommand:
         """The command of a ref with its arguments filled in; CompileError for one that cannot be used."""

@@ -7,9 +7,8 @@ from typing import Any
 
 from flowstone.plan.model import Step
 from flowstone.run.events import Status
-from flowstone.run.record import NestedRun, RunRow
+from flowstone.run.record import RunRow
 from flowstone.run.state import State, StepState
-from flowstone.views.children import children_view
 from flowstone.views.evidence import Peek, evidence_of, no_peek
 from flowstone.views.moments import iso
 from flowstone.views.runs import check_in, run_object
@@ -28,7 +27,6 @@ def status_view(
     units: bool = False,
     warnings: Sequence[str] = (),
     peek: Peek = no_peek,
-    children: Sequence[NestedRun] = (),
 ) -> dict[str, Any]:
     """The envelope of one run (akm facts 21.3); `verb` names its shape, `now` tells what is stale."""
     run = run_object(row, word, state.plan.ir_version)
@@ -44,7 +42,6 @@ def status_view(
         **usage_object(run_usage(state)),
         **budget_object(state),
     }
-    view |= children_view(children, word, row.record.id)
     if units:
         view["units"] = unit_rows(state, word, now)
     directive = check_in(row.record, row.summary, now)

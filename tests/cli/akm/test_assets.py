@@ -91,7 +91,7 @@ def test_a_command_holds_no_other_substitution(akm, flow, agent, construct):
     flow("{ id: a, uses: commands/review }")
     found = akm.error("workflow", "run", "workflows/w", code=2)
     assert found["code"] == "INVALID_FLAG_VALUE"
-    assert "commands/review.md:6:6: " in found["error"].replace("../bundle/", "")
+    assert "commands/review.md:6: " in found["error"]
     flagged = akm.json("lint", "--type", "commands")["flagged"]
     assert [(row["file"], row["line"]) for row in flagged] == [("commands/review.md", 6)]
 
@@ -99,13 +99,13 @@ def test_a_command_holds_no_other_substitution(akm, flow, agent, construct):
 def test_a_script_works_in_the_project_and_leaves_nothing_behind(akm, flow):
     akm.write(
         "bundle/scripts/deep/s.sh",
-        'stat -c %a "$0" "$(dirname "$0")"; pwd; echo "$A-$AKM_STEP_ID"; echo "$0" > where\n',
+        'stat -c %a "$0" "$(dirname "$0")"; pwd; echo "$AKM_STEP_ID"; test "$LEVEL" = high; echo "$0" > where\n',
     )
-    flow("{ id: a, uses: scripts/deep/s, env: { A: 1 } }")
+    flow("{ id: a, uses: scripts/deep/s, env: { LEVEL: high } }")
     done = akm.json("workflow", "run", "workflows/w")
     status = akm.json("workflow", "status", done["run"]["id"])
     project = akm.folder / "project"
-    assert status["workflow"]["steps"][0]["evidence"]["output"] == f"700\n700\n{project}\n1-a"
+    assert status["workflow"]["steps"][0]["evidence"]["output"] == f"700\n700\n{project}\na"
     where = (project / "where").read_text().strip()
     assert where.endswith("/s.sh")
     assert not os.path.exists(os.path.dirname(where))
@@ -237,6 +237,6 @@ def test_links_that_lead_out_of_a_bundle_are_refused(akm, flow, agent):
     akm.write("bundle/commands/ok.md", "---\nagent: out\n---\nReview it.\n")
     for used in ("commands/out", "commands/ok"):
         flow(f"{{ id: a, uses: {used} }}")
-        assert akm.error("workflow", "run", "workflows/w", code=1)["code"] == "PATH_ESCAPE_VIOLATION"
+        assert akm.error("workflow", "run", "workflows/w", code=2)["code"] == "PATH_ESCAPE_VIOLATION"
     flow("{ id: a, uses: commands/../../x }")
     assert akm.error("workflow", "run", "workflows/w", code=2)["code"] == "WORKFLOW_SOURCE_INVALID"

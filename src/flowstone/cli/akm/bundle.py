@@ -39,9 +39,7 @@ def list_(output: Output) -> None:
 @click.command("create", epilog="Examples: akm bundle create team ~/team-assets · akm bundle create ours --project")
 @click.argument("name")
 @click.argument("path", required=False)
-@click.option(
-    "--project", is_flag=True, help="Name it in the .akm/config.json of this project."
-)
+@click.option("--project", is_flag=True, help="Name it in the .akm/config.json of this project.")
 @click.option("--default", is_flag=True, help="New assets go to it, and refs are looked up in it first.")
 @output_options()
 def create(name: str, path: str | None, project: bool, default: bool, output: Output) -> None:
