@@ -62,7 +62,7 @@ class Watch:
 
 
 def children(flow, run_id):
-    return [row.record for row in flow.status(run_id).children]
+    return [child.row.record for child in flow.status(run_id).children]
 
 
 def test_a_child_is_a_run_of_its_own_with_its_own_files(flow, folder):
@@ -205,10 +205,10 @@ def test_abandoning_a_parent_abandons_its_children(flow, folder):
     (folder / "kid.yaml").write_text(workflow("kid", run_step("c", "sleep 30")))
     run_id = flow.start("w.yaml").run_id
     assert flow.drive(run_id, options=flow.drive_options(timeout_ms=900)).end.halt == "interrupted"
-    (row,) = flow.status(run_id).children
-    assert row.summary.status == "active"
+    (child,) = flow.status(run_id).children
+    assert child.row.summary.status == "active"
     flow.abandon(run_id)
-    assert [row.summary.status for row in flow.status(run_id).children] == ["abandoned"]
+    assert [child.row.summary.status for child in flow.status(run_id).children] == ["abandoned"]
 
 
 def test_a_signal_stops_the_child_and_a_resume_goes_on(folder):

@@ -289,7 +289,11 @@ def _error(state: State, step: StepState | None) -> str | None:
         return state.error or f"ended {state.status}"
     if step.spent:
         return f"step {step.id}: its gate rejected it: {step.rejections[-1].feedback}"
-    return f"step {step.id}: {step.error}"
+    error = step.error or ""
+    by_hand = state.plan.policies.children is ChildRule.BY_HAND
+    if by_hand and step.reason in (Reason.CHILD_FAILED, Reason.CHILD_BLOCKED):
+        error = error.partition("\n")[0]  # what can be done about the child of a child is told once, for all
+    return f"step {step.id}: {error}"
 
 
 def _held_below(store: Store, run: str) -> tuple[str, ...]:

@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from flowstone.errors import FreezeError
 from flowstone.expr.model import Record, Reference
 from flowstone.freeze.bindings import Bound, Surface, authored, bind
 from flowstone.plan.bounds import CHILD_BYTES, CHILD_LEVELS
 from flowstone.plan.checks.nesting import embedded_bytes, exports_of
+from flowstone.plan.codec import DEPTH, plan_hash
 from flowstone.plan.model import FanOut, Plan, Route, SourceFile, Step
 from flowstone.plan.units import AssetTarget, ChildSpec
 from flowstone.ports.library import Library, StoredTask, StoredWorkflow
+from flowstone.values import decode_json
 
 TASKS, WORKFLOWS = "tasks", "workflows"
 FreezeChild = Callable[[Plan, "Composition"], tuple[Plan, str]]
-"""Freezes the plan of a child below its parent: the frozen plan and its hash."""
+"""Freezes the plan of a child below its parent: the frozen plan, and its text in canonical JSON."""
 
 
 class Composition:
@@ -48,7 +48,7 @@ class Composition:
             return None
         found = self.library.workflow(ref)
         below = self._below(step, found, task)
-        plan, digest = freeze(found.plan, below)
+        plan, text = freeze(found.plan, below)
         self._size[0] += embedded_bytes(plan)
         if self._size[0] > CHILD_BYTES:
             raise _refused(
@@ -63,9 +63,9 @@ class Composition:
         return ChildSpec(
             ref=found.ref,
             arguments=Record(tuple(bound.items())),
-            plan=msgspec.to_builtins(plan),
+            plan=decode_json(text, whole_floats=False, max_depth=DEPTH),
             digest=found.plan.source.digest if found.plan.source is not None else "",
-            hash=digest,
+            hash=plan_hash(text),
             task=None if task is None else task.ref,
             schemas=schemas or None,
         )

@@ -159,7 +159,7 @@ class _Freezing:
         frozen = freeze(plan, self._config, self._catalog, below)
         self.engines.notices += frozen.notices
         self._told += frozen.warnings
-        return frozen.plan, frozen.hash
+        return frozen.plan, frozen.text
 
 
 def _taught(step: Step, unit: Unit) -> Unit:

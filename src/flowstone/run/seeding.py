@@ -17,6 +17,7 @@ from flowstone.diagnostics import Place
 from flowstone.plan.model import Plan, Step
 from flowstone.run.events import AttemptEnded, AttemptStarted, Event, Status, StepClosed, StepOpened
 from flowstone.run.state import Attempt, State, StepState
+from flowstone.values import canonical_bytes
 
 
 class Fate(StrEnum):
@@ -68,10 +69,15 @@ def _seed(old: State, step: Step, fates: dict[str, Fate], changed: str | None) -
         return Seed(step.id, Fate.AGAIN, _ended_as(before.status))
     if changed is not None:
         return Seed(step.id, Fate.AGAIN, changed)
-    if replace(before.plan, place=Place()) != replace(step, place=Place()):
+    if not _same(replace(before.plan, place=Place()), replace(step, place=Place())):
         return Seed(step.id, Fate.AGAIN, "its definition changed")
     after = next((need for need in step.needs if fates.get(need) is not Fate.REUSED), None)
     return Seed(step.id, Fate.REUSED) if after is None else Seed(step.id, Fate.AGAIN, f"it follows {after}")
+
+
+def _same(before: Step, now: Step) -> bool:
+    """Whether two steps say the same; a nested plan that was stored has lists where a fresh one has tuples."""
+    return before == now or canonical_bytes(msgspec.to_builtins(before)) == canonical_bytes(msgspec.to_builtins(now))
 
 
 def _ended_as(status: Status) -> str:
