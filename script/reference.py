@@ -257,6 +257,8 @@ BOUNDS = {
     "SCHEMA_BYTES": "bytes of one JSON Schema",
     "EXTRA_PARAMS_BYTES": "bytes of an engine's extra parameters",
     "JSON_DEPTH": "nesting of JSON values",
+    "CHILD_LEVELS": "levels of composed workflows below the one that is run",
+    "CHILD_BYTES": "bytes of all composed plans of one run",
     "SCHEMA_CHECKS": "checks in one validation by a JSON Schema",
     "MAX_LOOPS": "`gate.max_loops`",
     "CONCURRENCY": "`map.concurrency` and every configured width",
