@@ -67,7 +67,7 @@ class Wiring:
     def settings(self) -> Settings:
         from flowstone.config.settings import load_settings
 
-        return load_settings(self.paths, cores())
+        return load_settings(self.paths, cores(), self.cwd)
 
     @cached_property
     def scope(self) -> Scope:

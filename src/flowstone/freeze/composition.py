@@ -29,7 +29,7 @@ class Composition:
     """The place of one workflow in the tree below a root: the way to it, tasks included."""
 
     def __init__(self, library: Library, root: str) -> None:
-        self._library = library
+        self.library = library
         self._way: tuple[str, ...] = (root,)
         self._workflows: tuple[str, ...] = (root,)
         self._size = [0]
@@ -42,11 +42,11 @@ class Composition:
 
         NotFound and CompileError tell of its source, FreezeError of a limit, InputError of bindings.
         """
-        task = self._library.task(target.ref) if family_of(target.ref) == TASKS else None
+        task = self.library.task(target.ref) if family_of(target.ref) == TASKS else None
         ref = target.ref if task is None else task.workflow
         if ref is None or family_of(ref) != WORKFLOWS:
             return None
-        found = self._library.workflow(ref)
+        found = self.library.workflow(ref)
         below = self._below(step, found, task)
         plan, text = freeze(found.plan, below)
         self._size[0] += embedded_bytes(plan)
@@ -80,7 +80,7 @@ class Composition:
         if len(self._workflows) > CHILD_LEVELS:
             hint = "Put what the deepest workflows do into one of them."
             raise _refused(step, found.ref, f"workflow composition is limited to {CHILD_LEVELS} levels. {path}", hint)
-        below = Composition(self._library, found.ref)
+        below = Composition(self.library, found.ref)
         below._way, below._workflows, below._size = way, (*self._workflows, found.ref), self._size
         return below
 

@@ -12,6 +12,7 @@ import msgspec
 
 from flowstone.errors import FreezeError
 from flowstone.expr.model import Record
+from flowstone.freeze.assets import stored_unit
 from flowstone.freeze.bindings import references_of
 from flowstone.freeze.composition import Composition, check_exports
 from flowstone.freeze.engines import Engines, Notice
@@ -21,7 +22,7 @@ from flowstone.freeze.prices import PriceList
 from flowstone.plan.bounds import CONCURRENCY, EXEC_TIMEOUT_MS
 from flowstone.plan.checks.structure import engines_of
 from flowstone.plan.codec import encode_plan, plan_hash
-from flowstone.plan.model import FanOut, Plan, Route, Single, Step, Unit
+from flowstone.plan.model import FanOut, Plan, Route, Single, SourceFile, Step, Unit
 from flowstone.plan.units import (
     AgentSpec,
     AnySpec,
@@ -57,16 +58,14 @@ def freeze(
 ) -> Frozen:
     """Resolve all that is open in a plan; ConfigError and FreezeError name the step.
 
-    Without a `catalog` nothing of env assets is frozen, without a `composition` no workflow composed.
+    Without a `catalog` nothing of env assets is frozen, without a `composition` no asset is used.
     """
     freezing = _Freezing(plan, config, catalog, composition)
     steps = tuple(freezing.step(step) for step in plan.steps)
     check_exports(plan, freezing.children)
     step_width = _clamp(config.max_concurrency or config.host_concurrency) if plan.policies.reuse_units else None
     limits = msgspec.structs.replace(plan.limits, step_width=step_width)
-    read_set = plan.read_set or ((plan.source,) if plan.source else ())
-    if composition is not None:
-        read_set = tuple({file.path: file for file in (*read_set, *composition.read)}.values())
+    read_set = _read_set(plan, composition)
     frozen = _priced(msgspec.structs.replace(plan, steps=steps, limits=limits, read_set=read_set), config)
     warnings = freezing.warnings
     if catalog is not None:
@@ -75,6 +74,20 @@ def freeze(
         warnings = [*warnings, *bindings.warnings]
     text = encode_plan(frozen)
     return Frozen(frozen, text, plan_hash(text), tuple(freezing.engines.notices), tuple(warnings))
+
+
+def _read_set(plan: Plan, composition: Composition | None) -> tuple[SourceFile, ...]:
+    """Every file that the plan was made of, once; FreezeError for one that was another one at its second reading."""
+    files = plan.read_set or ((plan.source,) if plan.source else ())
+    found: dict[str, SourceFile] = {}
+    for file in (*files, *(composition.read if composition is not None else ())):
+        if found.setdefault(file.path, file).digest != file.digest:
+            raise FreezeError(
+                f"{file.path} changed while the plan was frozen; nothing was published.",
+                code="WORKFLOW_SOURCE_CHANGED",
+                hint="Run the command again.",
+            )
+    return tuple(found.values())
 
 
 def _priced(plan: Plan, config: EngineConfig) -> Plan:
@@ -141,13 +154,14 @@ class _Freezing:
 
     def _asset(self, step: Step, unit: Unit, target: AssetTarget) -> Unit:
         composition = self._composition
-        child = None if composition is None else composition.child(step, target, self._child)
-        if child is None:
+        if composition is None:
             raise FreezeError(
-                f'Step "{step.id}" uses {target.ref}: this version of flowstone runs no stored assets.',
+                f'Step "{step.id}" uses {target.ref}, and there is no library of assets to look it up in.',
                 code="COMPOSITION_INVALID",
-                hint="Write the step as `run:` (YAML) or as `unit.exec` or prose (Markdown).",
             )
+        child = composition.child(step, target, self._child)
+        if child is None:
+            return self._unit(step, stored_unit(step, unit, target, composition))
         self.children[step.id] = msgspec.convert(child.plan, Plan, strict=True)
         if target.env:
             self._told.append(f'Step "{step.id}": env has no effect on the workflow {child.ref}, whose steps bind it.')

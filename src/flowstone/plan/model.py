@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from flowstone.diagnostics import Place
-from flowstone.expr.model import Cel, Expression, Reference
+from flowstone.expr.model import Cel, Expression, Record, Reference
 from flowstone.plan.bounds import UNITS
 from flowstone.plan.units import AnySpec
 
@@ -81,11 +81,26 @@ class Poll(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="poll"):
 Repeat: TypeAlias = Once | Retry | Poll
 
 
+class Given(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a step binds to the inputs of its target: values and references by name.
+
+    `schemas` are those of the inputs whose values a reference brings, by name.
+    """
+
+    values: Record
+    schemas: dict[str, Any] = {}
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return self.values.reads
+
+
 class Unit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What a step dispatches, once or for each item of a fan-out.
 
     `timeout_ms` bounds one attempt (None: no bound; unset: 0 until frozen). `schema` is the unit's
-    own output schema. `isolation` is "none" or "worktree".
+    own output schema. `isolation` is "none" or "worktree". `task` is the ref of the task whose target
+    this is, and `given` what its inputs are bound to.
     """
 
     spec: AnySpec
@@ -94,6 +109,8 @@ class Unit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     schema: Any = None
     has_schema: bool = False
     isolation: str = "none"
+    task: str | None = None
+    given: Given | None = None
 
 
 class Single(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="single"):

@@ -109,7 +109,7 @@ def spec_kind(spec: AnySpec) -> str:
     """The kind of a unit, for people."""
     match spec:
         case ExecSpec():
-            return "command"
+            return "command" if spec.script is None else "script"
         case SleepSpec():
             return "sleep"
         case HttpSpec():

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from flowstone.expr.model import Literal, Record, Reference
+from flowstone.expr.model import Expression, Literal, Record, Reference
 from flowstone.plan.checks.nesting import exports_of
 from flowstone.plan.model import FanOut, Output, Plan, Route, Step
 from flowstone.plan.units import ChildSpec
@@ -103,17 +103,24 @@ def _step(place: int, step: Step) -> dict[str, Any]:
     shown["gate"] = _gate(step)
     if step.has_schema:
         shown["outputSchema"] = step.schema
-    if child is not None and (bound := _bound(child)):
+    given: Expression | None = None if child is None else child.arguments
+    if unit is not None and unit.given is not None:
+        given = unit.given.values
+    if given is not None and (bound := _bound(given)):
         shown["inputBindings"] = bound
-    shown["expansion"] = {"via": "direct"} if child is None else _composed(child)
+    shown["expansion"] = _expansion(unit.task if unit is not None else None) if child is None else _composed(child)
     return shown
 
 
-def _bound(child: ChildSpec) -> list[dict[str, Any]]:
-    """What a child is given, by name in order: values, and references that are resolved at dispatch."""
-    assert isinstance(child.arguments, Record)
+def _expansion(task: str | None) -> dict[str, Any]:
+    return {"via": "direct"} if task is None else {"via": "task", "taskRef": task}
+
+
+def _bound(given: Expression) -> list[dict[str, Any]]:
+    """What a target is given, by name in order: values, and references that are resolved at dispatch."""
+    assert isinstance(given, Record)
     found: list[dict[str, Any]] = []
-    for name, value in child.arguments.fields:
+    for name, value in given.fields:
         if isinstance(value, Reference):
             found.append({"kind": "reference", "name": name, "from": value.text})
         elif isinstance(value, Literal):

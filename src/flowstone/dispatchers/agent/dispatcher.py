@@ -133,7 +133,7 @@ def secrets_of(harness: Harness, env: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def task_of(dispatch: Dispatch, messages: Messages, schema_file: str | None = None) -> Task:
-    """The messages as a program takes them: one prompt, and the system text of a judge."""
+    """The messages as a program takes them: one prompt, and the system text of a judge or a persona."""
     spec = dispatch.spec
     assert isinstance(spec, AgentSpec)
     system = [text for role, text in messages if role == "system"]
@@ -145,6 +145,7 @@ def task_of(dispatch: Dispatch, messages: Messages, schema_file: str | None = No
         args=spec.args,
         structured=dispatch.has_schema and not spec.judges,
         schema_file=schema_file,
+        tools=spec.tools,
     )
 
 

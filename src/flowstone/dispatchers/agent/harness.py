@@ -14,7 +14,8 @@ class Task(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a program is asked for. `args` are the engine's own and come first.
 
     `structured` asks for the program's JSON output form; `schema_file` holds the schema of the
-    answer for a program that takes one; `system` is the system text of a judge.
+    answer for a program that takes one; `system` is the system text of a judge or a persona. `tools` may
+    be used without asking.
     """
 
     prompt: str
@@ -24,6 +25,7 @@ class Task(msgspec.Struct, frozen=True, omit_defaults=True):
     args: tuple[str, ...] = ()
     structured: bool = False
     schema_file: str | None = None
+    tools: tuple[str, ...] = ()
 
     @property
     def whole(self) -> str:
