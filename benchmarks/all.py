@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import chain
 import large
+import llm_map
+import orun
 import spawn
 import startup
 import wide
 
 
 def main() -> None:
-    for benchmark in (startup, chain, wide, large, spawn):
+    for benchmark in (startup, chain, wide, large, spawn, orun, llm_map):
         benchmark.main()
 
 

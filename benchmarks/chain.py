@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 
-from common import AKM, ORUN, Cost, Ground, ground, in_turn, rounds_wanted, seconds, show, wall, xargs
+from common import AKM, ORUN, Cost, Ground, cpu, ground, in_turn, rounds_wanted, seconds, show, wall, xargs
 from workflows import akm_chain, orun_chain
 
 STEPS = 200
@@ -31,10 +31,13 @@ def main() -> None:
         sides["disk"] = lambda: durable_writes(place)
         costs = in_turn(rounds_wanted(5), sides)
     base = wall(costs[f"xargs {STEPS}"]) - wall(costs["xargs 1"])
+    spent = cpu(costs[f"xargs {STEPS}"]) - cpu(costs["xargs 1"])
     for name in ("akm", "orun"):
         beyond = wall(costs[f"{name} {STEPS}"]) - wall(costs[f"{name} 1"])
         figures = f"{seconds(costs[f'{name} {STEPS}'])} less {seconds(costs[f'{name} 1'])}, xargs {base:.3f} s"
         show(f"{name}: a chain of {STEPS} × xargs -P1", beyond / base, 1.3, 2, figures)
+        ours = cpu(costs[f"{name} {STEPS}"]) - cpu(costs[f"{name} 1"])
+        print(f"  CPU × that of xargs: {ours / spent:.2f} ({ours:.3f} s to {spent:.3f} s)", flush=True)
         disk = wall(costs["disk"])
         print(f"  × xargs and {STEPS} durable writes ({disk:.3f} s): {beyond / (base + disk):.2f}", flush=True)
 

@@ -1,33 +1,37 @@
 """A map of model units against a server that answers after 50 ms: time against the ideal, and memory.
 
-    python benchmarks/llm_map.py [UNITS] [WIDTH]
+    python benchmarks/llm_map.py [ROUNDS]
 
-Prints the time of the drive (process start and imports left out) and of the whole command, as
-multiples of the ideal, which is the number of rounds times 50 ms; and the peak memory of the command.
+The ideal is units / width × 50 ms. Three figures: the whole command, with start-up; the command beyond
+start-up, for which all but the answer of a run of one unit is taken off; and the run itself from its
+creation to its end. The server has a process of its own, on the same machine.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import resource
+import statistics
 import subprocess
 import sys
-import tempfile
 import time
-from pathlib import Path
+from collections.abc import Iterator
+from datetime import datetime
 
-import flowstone
-from flowstone.testing.model_server import Answer, ModelServer
+from common import AKM, Cost, Ground, cpu, ground, in_turn, peak, rounds_wanted, seconds, show, wall
 
 DELAY_S = 0.05
-WORKFLOW = """---
+WIDTH = 16
+UNITS = 200
+MANY = 1_000
+WORKFLOW = f"""---
 type: workflow
 updated: 2026-01-01
 params: {{ xs: {{ type: array }} }}
 steps:
   - id: m
-    map: {{ over: params.xs, concurrency: {width}, unit: {{}} }}
+    map: {{ over: params.xs, concurrency: {WIDTH}, unit: {{}} }}
 ---
 
 # Map
@@ -39,55 +43,85 @@ Say something about the item.
 
 
 def main() -> None:
-    units = int(sys.argv[1]) if len(sys.argv) > 1 else 200
-    width = int(sys.argv[2]) if len(sys.argv) > 2 else 16
-    with ModelServer([Answer("a short answer", delay_s=DELAY_S)]) as server, tempfile.TemporaryDirectory() as folder:
-        command, env = prepared(Path(folder), server.endpoint, units, width)
-        started = time.monotonic()
-        done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
-        wall = time.monotonic() - started
-        if done.returncode != 0:
-            sys.exit(done.stderr + done.stdout)
-        assert len(server.asked) == units
-        run = json.loads(done.stdout)["run"]
-        ideal = -(-units // width) * DELAY_S
-        drive = time_of(run["completedAt"]) - time_of(run["createdAt"])
-        memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-        print(
-            f"{units} units at width {width}: ideal {ideal:.2f} s, from start to end of the run {drive:.2f} s "
-            f"({drive / ideal:.2f}), command {wall:.2f} s; peak {server.peak} at a time over "
-            f"{server.connections} connections; {memory:.0f} MiB"
+    rounds = rounds_wanted(5)
+    with served() as endpoint, ground() as place:
+        prepare(place, endpoint)
+        drives: list[float] = []
+        costs = in_turn(
+            rounds,
+            {"1": lambda: run(place, 1, []), "200": lambda: run(place, UNITS, drives), "idle": idle},
         )
+        many = in_turn(1, {"many": lambda: run(place, MANY, [])})["many"]
+    ideal = UNITS / WIDTH * DELAY_S
+    beyond = wall(costs["200"]) - (wall(costs["1"]) - DELAY_S)
+    figures = f"{seconds(costs['200'])}, ideal {ideal:.3f} s"
+    show(
+        f"akm: {UNITS} model units at width {WIDTH}, whole command × ideal",
+        wall(costs["200"]) / ideal,
+        1.25,
+        None,
+        figures,
+    )
+    show(
+        "  beyond start-up × ideal", beyond / ideal, 1.2, 1.25, f"less {seconds(costs['1'])}, and 0.05 s for its answer"
+    )
+    show(
+        "  from the run's creation to its end × ideal", statistics.median(drives) / ideal, 1.2, None, "by its own clock"
+    )
+    spent = (cpu(costs["200"]) - cpu(costs["1"])) / (UNITS - 1) * 1000
+    print(f"  {spent:.2f} ms of CPU a unit; waking after 50 ms took {wall(costs['idle']) * 1000:.1f} ms", flush=True)
+    print(f"akm: {MANY:,} model units: peak {peak(many):.0f} MiB (at most 250)", flush=True)
+
+
+def run(place: Ground, units: int, drives: list[float]) -> Cost:
+    items = json.dumps([f"item {number}" for number in range(units)])
+    cost = place.measure([*AKM, "workflow", "run", "./map.md", "--new", "--xs", items])
+    done = json.loads(place.said())["run"]
+    drives.append(time_of(done["completedAt"]) - time_of(done["createdAt"]))
+    return cost
+
+
+def idle() -> Cost:
+    """How late this machine wakes whoever waits."""
+    started = time.perf_counter()
+    time.sleep(DELAY_S)
+    return Cost(time.perf_counter() - started, 0, 0)
 
 
 def time_of(text: str) -> float:
-    from datetime import datetime
-
     return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
-def prepared(folder: Path, endpoint: str, units: int, width: int) -> tuple[list[str], dict[str, str]]:
-    """The command and its environment, with a workflow and a configuration in the folder."""
-    engine = {"kind": "llm", "endpoint": endpoint, "model": "m", "concurrency": width}
+def prepare(place: Ground, endpoint: str) -> None:
+    """A configuration with one engine, and the workflow."""
+    engine = {"kind": "llm", "endpoint": endpoint, "model": "m", "concurrency": WIDTH}
     config = {
         "configVersion": "0.9.0",
         "engines": {"fake": engine},
         "defaults": {"engine": "fake"},
-        "workflow": {"hostConcurrency": width},
+        "workflow": {"hostConcurrency": WIDTH},
     }
-    (folder / "config").mkdir()
-    (folder / "config" / "config.json").write_text(json.dumps(config))
-    (folder / "map.md").write_text(WORKFLOW.format(width=width))
-    source = os.path.dirname(os.path.dirname(os.path.abspath(flowstone.__file__)))
-    env = {
-        **os.environ,
-        "PYTHONPATH": source,
-        **{f"AKM_{name}_DIR": f"{folder}/{name.lower()}" for name in ("CONFIG", "DATA", "STATE")},
-    }
-    items = json.dumps([f"item {number}" for number in range(units)])
-    code = "from flowstone.cli.akm.main import main; main()"
-    command = [sys.executable, "-c", code, "workflow", "run", "./map.md", "--xs", items]
-    return command, env
+    os.makedirs(place.env["AKM_CONFIG_DIR"], exist_ok=True)
+    place.write("config/config.json", json.dumps(config))
+    place.write("map.md", WORKFLOW)
+
+
+SERVER = f"""
+import sys
+from flowstone.testing.model_server import Answer, ModelServer
+with ModelServer([Answer("a short answer", delay_s={DELAY_S})]) as server:
+    print(server.endpoint, flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextlib.contextmanager
+def served() -> Iterator[str]:
+    with subprocess.Popen([sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        yield server.stdout.readline().decode().strip()
+        assert server.stdin is not None
+        server.stdin.close()
 
 
 if __name__ == "__main__":

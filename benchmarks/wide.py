@@ -5,7 +5,7 @@ What the same run takes with one item is taken off, as is what xargs takes for o
 
 from __future__ import annotations
 
-from common import AKM, ORUN, Ground, ground, in_turn, rounds_wanted, seconds, show, wall, xargs
+from common import AKM, ORUN, Cost, Ground, cpu, ground, in_turn, rounds_wanted, seconds, show, wall, xargs
 from workflows import akm_map, orun_wide
 
 ITEMS = 1_000
@@ -40,7 +40,7 @@ def compare(place: Ground, rounds: int, width: int) -> None:
     )
     base = wall(costs["xargs"]) - wall(costs["xargs 1"])
     beyond = wall(costs["akm"]) - wall(costs["akm 1"])
-    figures = f"{seconds(costs['akm'])} less {seconds(costs['akm 1'])}, xargs {base:.3f} s"
+    figures = f"{seconds(costs['akm'])} less {seconds(costs['akm 1'])}, xargs {base:.3f} s; {spent(costs, 'akm')}"
     show(f"akm: a map of {ITEMS:,} × xargs -P{width}", beyond / base, 1.7, 2, figures)
 
 
@@ -58,8 +58,14 @@ def compare_steps(place: Ground, rounds: int) -> None:
     )
     base = wall(costs["xargs"]) - wall(costs["xargs 1"])
     beyond = wall(costs["orun"]) - wall(costs["orun 1"])
-    figures = f"{seconds(costs['orun'])} less {seconds(costs['orun 1'])}, xargs {base:.3f} s"
+    figures = f"{seconds(costs['orun'])} less {seconds(costs['orun 1'])}, xargs {base:.3f} s; {spent(costs, 'orun')}"
     show(f"orun: {STEPS} steps side by side × xargs -P{STEPS_WIDTH}", beyond / base, 1.7, 2, figures)
+
+
+def spent(costs: dict[str, list[Cost]], name: str) -> str:
+    """The same by CPU time, which other work on the machine changes less."""
+    base = cpu(costs["xargs"]) - cpu(costs["xargs 1"])
+    return f"CPU × {(cpu(costs[name]) - cpu(costs[f'{name} 1'])) / base:.2f}"
 
 
 if __name__ == "__main__":

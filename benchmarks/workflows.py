@@ -36,4 +36,33 @@ def orun_wide(count: int, width: int) -> str:
     return f"{_ORUN}metadata: {{ name: wide }}\nmaxParallel: {width}\nsteps:\n{steps}"
 
 
+def orun_cel_chain(count: int) -> str:
+    """A chain in which each command prints by CEL what the one before it printed, which is a computed output."""
+    steps = "".join(
+        f"  - name: s{n}\n    needs: [s{n - 1}]\n"
+        f"    run: [/bin/echo, '{{{{ steps.s{n - 1}.outputs.said }}}}']\n"
+        f"    outputs: {{ said: stdout.trim() }}\n"
+        for n in range(2, count + 1)
+    )
+    first = "  - { name: s1, run: [/bin/echo, '{{ inputs.word }}'], outputs: { said: stdout.trim() } }\n"
+    return f"{_ORUN}metadata: {{ name: chain }}\n{_WORD}steps:\n{first}{steps}"
+
+
+def orun_cel_wide(count: int, width: int) -> str:
+    """Independent steps, each with an interpolated word and a computed output."""
+    steps = "".join(
+        f"  - name: s{n}\n    run: [/bin/echo, '{{{{ inputs.word + string({n}) }}}}']\n"
+        f"    outputs: {{ said: stdout.trim() }}\n"
+        for n in range(1, count + 1)
+    )
+    return f"{_ORUN}metadata: {{ name: wide }}\n{_WORD}maxParallel: {width}\nsteps:\n{steps}"
+
+
+def orun_printing(python: str, size: int) -> str:
+    """One command that prints `size` bytes in lines of three characters."""
+    code = f"print(*['abc'] * {size // 4}, sep=chr(10), end='')"
+    return f'{_ORUN}metadata: {{ name: print }}\nsteps:\n  - {{ name: p, run: ["{python}", "-c", "{code}"] }}\n'
+
+
+_WORD = "inputs: { word: { type: string, default: ab } }\n"
 _ORUN = "apiVersion: orun.dev/v1\nkind: Workflow\n"

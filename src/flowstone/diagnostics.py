@@ -27,6 +27,10 @@ class Place(msgspec.Struct, frozen=True, order=True):
     column: int = 1
 
 
+WHOLE_FILE = Place(0, 0)
+"""The place of what is wrong with a file as a whole: that it cannot be read, or is of no language."""
+
+
 class Diagnostic(msgspec.Struct, frozen=True):
     """One mistake: what is wrong, where, and what to write instead.
 

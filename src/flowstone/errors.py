@@ -52,7 +52,7 @@ class CompileError(FlowstoneError):
     code = "WORKFLOW_SOURCE_INVALID"
 
     def __init__(self, path: str, diagnostics: tuple[Diagnostic, ...], *, code: str | None = None) -> None:
-        lines = (f"{path}:{d.place.line}: {d.message}" for d in diagnostics)
+        lines = (f"{path}:{d.place.line}: {d.message}" if d.place.line else f"{path}: {d.message}" for d in diagnostics)
         super().__init__("\n".join(lines), code=code)
         self.path = path
         self.diagnostics = diagnostics

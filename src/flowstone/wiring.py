@@ -341,14 +341,16 @@ class RunWorkshop:
 
     def _commands(self, lease: Lease, observer: Observer) -> Dispatcher:
         from flowstone.dispatchers.process.dispatcher import ProcessDispatcher
+        from flowstone.ports.observer import lines_of
 
         return ProcessDispatcher(
             self.wiring.workspace(self.row),
             self.wiring.env,
             self._redactor,
             lambda ref: self.wiring.catalog.env_values(ref),  # noqa: PLW0108  (the catalog is made when a unit needs it)
-            observer.line if self._lines else None,
+            lines_of(observer) if self._lines else None,
             lease.fd,
+            observer.warned,
         )
 
     def _sleeps(self, lease: Lease, observer: Observer) -> Dispatcher:

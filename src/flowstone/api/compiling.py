@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from flowstone.api.model import Workflow
 from flowstone.api.texts import is_path
 from flowstone.diagnostics import errors_of
-from flowstone.errors import CompileError, FreezeError
+from flowstone.errors import CompileError, FreezeError, SourceError
 from flowstone.source.remote import is_remote
 from flowstone.wiring import DIALECTS, Wiring
 
@@ -34,7 +34,7 @@ class Compiling:
             return self._compiled_remote(target)
         if self.language is not None or is_path(target):
             path = self.wiring.place(target)
-            source = self.wiring.source(path)
+            source = self._source(target, path)
             return Workflow(target, source, self._compiled(target, path, source), partial(self._ref_of, path))
         return self.stored(target)
 
@@ -96,6 +96,14 @@ class Compiling:
         from flowstone.freeze.composition import Composition
 
         return Composition(StoredFiles(self), workflow.ref)
+
+    def _source(self, target: str, path: str) -> SourceText:
+        """The text of the file that `target` names; a complaint calls it by the same name."""
+        try:
+            return self.wiring.source(path)
+        except SourceError as error:
+            text = error.message.removeprefix(f"{path}: ")
+            raise SourceError(f"{target}: {text}", code=error.code, hint=error.hint) from None
 
     def _compiled(self, shown: str, path: str, source: SourceText) -> Compiled:
         from flowstone.formats.registry import compile_source

@@ -40,28 +40,44 @@ def drive(
     line that a unit prints. LeaseHeld when another process drives the run. A run under a limit of the
     configuration waits for its turn first.
     """
-    from flowstone.api.limits import turn
+    from flowstone.api.limits import Interrupted, turn
     from flowstone.api.notifying import notify
     from flowstone.drivers.drive import drive_run
     from flowstone.drivers.publishing import Publisher
 
     store, full = session.wiring.store_of(run_id)
     watcher = Publisher(session.wiring.project, observer, on_event)
-    with turn(session, store.load(full).record, watcher.warned, cancel_older=options.cancel_older):
-        report = drive_run(
-            store,
-            full,
-            partial(plan_of, session),
-            lambda row, state: _workshop(session.wiring, row, state, given, lines, options.run_width),
-            msgspec.structs.replace(options, reopen=reopen),
-            session.wiring.clock,
-            watcher,
-            session.held.pop(full, None),
-        )
+    try:
+        with turn(session, store.load(full).record, watcher.warned, cancel_older=options.cancel_older):
+            report = drive_run(
+                store,
+                full,
+                partial(plan_of, session),
+                lambda row, state: _workshop(session.wiring, row, state, given, lines, options.run_width),
+                msgspec.structs.replace(options, reopen=reopen),
+                session.wiring.clock,
+                watcher,
+                session.held.pop(full, None),
+            )
+    except Interrupted as end:
+        return _never_begun(session, full, str(end.args[0]))
     if problem := notify(session, report):
         watcher.warned(problem)
         report.warnings.append(problem)
     return report
+
+
+def _never_begun(session: Session, run_id: str, cause: str) -> DriveReport:
+    """What to report of a run whose waiting was interrupted: it stands as it stood."""
+    from flowstone.drivers.drive import DriveReport
+    from flowstone.drivers.journal import replay
+    from flowstone.drivers.local import DriveEnd, Halt
+    from flowstone.plan.codec import decode_plan
+
+    store, full = session.wiring.store_of(run_id, readonly=True)
+    row = store.load(full)
+    state = replay(store, full, decode_plan(row.record.plan, check=False), whole=False)
+    return DriveReport(row, state, DriveEnd(Halt.INTERRUPTED, cause=cause), [], [])
 
 
 def plan_of(session: Session, row: RunRow) -> Plan:

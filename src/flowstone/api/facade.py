@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowstone.api.model import RunView, Started, Workflow
 from flowstone.api.session import Session
+from flowstone.api.texts import unreadable
 from flowstone.diagnostics import Diagnostic
 from flowstone.errors import (
     NotFound,
@@ -76,7 +77,7 @@ class Flowstone:
             try:
                 results.append((target, self.compile(target).diagnostics))
             except (SourceError, NotFound) as error:
-                results.append((target, (Diagnostic(error.code.lower().replace("_", "-"), error.message),)))
+                results.append((target, (unreadable(target, error),)))
         return results
 
     def plan(self, target: str) -> Frozen:

@@ -92,14 +92,37 @@ def _folder(session: Session, name: str) -> str:
     return os.path.join(os.path.dirname(session.wiring.paths.database), "limits", name)
 
 
+class Interrupted(Exception):
+    """A signal ended the waiting; `args[0]` is the cause, as a drive words it."""
+
+
 def _wait(waiting: Waiting, place: Place, tell: Callable[[str], None]) -> None:
     told: tuple[str, ...] = ()
-    while len(before := place.ahead()) >= waiting.room:
-        ahead = tuple(entry.run for entry in before)
-        if ahead != told:
-            tell(msgspec.structs.replace(waiting, ahead=ahead).text)
-            told = ahead
-        time.sleep(LOOK_S)
+    with _interruptible():
+        while len(before := place.ahead()) >= waiting.room:
+            ahead = tuple(entry.run for entry in before)
+            if ahead != told:
+                tell(msgspec.structs.replace(waiting, ahead=ahead).text)
+                told = ahead
+            time.sleep(LOOK_S)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Have the signals that end a drive end the waiting too; elsewhere than in the main thread nothing can."""
+
+    def stop(number: int, _: object) -> None:
+        raise Interrupted(f"signal:{signal.Signals(number).name}")
+
+    before = {}
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with contextlib.suppress(ValueError):
+                before[number] = signal.signal(number, stop)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _cancel(session: Session, place: Place, tell: Callable[[str], None]) -> None:

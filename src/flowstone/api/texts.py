@@ -6,8 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from flowstone.diagnostics import Diagnostic
-from flowstone.errors import InputError
+from flowstone.diagnostics import WHOLE_FILE, Diagnostic
+from flowstone.errors import InputError, SourceError, UsageError
 from flowstone.source.remote import is_remote
 
 SOURCE_SUFFIXES = (".md", ".yml", ".yaml")
@@ -35,13 +35,26 @@ def diagnostics_sarif(files: Sequence[tuple[str, Sequence[Diagnostic]]]) -> dict
 
 
 def is_path(target: str) -> bool:
-    """Whether a target names a file, not an asset ref."""
+    """Whether a target names a file (or a folder, which is none), not an asset ref."""
     return (
         is_remote(target)
         or target.endswith(SOURCE_SUFFIXES)
         or target.startswith((".", "/", "~"))
         or os.path.isfile(target)
+        or (os.path.exists(target) and not _is_ref(target))
     )
+
+
+def _is_ref(target: str) -> bool:
+    from flowstone.assets.refs import is_ref
+
+    return is_ref(target)
+
+
+def unreadable(target: str, error: SourceError | UsageError) -> Diagnostic:
+    """What keeps a target from being read, as a diagnostic about the file as a whole."""
+    message = error.message.removeprefix(f"{target}: ")
+    return Diagnostic(error.code.lower().replace("_", "-"), message, WHOLE_FILE, error.hint)
 
 
 def workflow_template(name: str, updated: str) -> str:

@@ -33,6 +33,10 @@ class Ref(msgspec.Struct, frozen=True):
 
 def parse_ref(text: str) -> Ref:
     """Read a ref; InputError says what is wrong with one that no asset can have."""
+    if not text.strip():
+        raise InputError(
+            "The name of a file or ref is empty.", hint="Name a file (./release.md) or a ref (workflows/release)."
+        )
     bundle, slashes, rest = text.strip().rpartition("//")
     if slashes and not re.fullmatch(BUNDLE, bundle):
         raise _wrong(text, f'"{bundle}" is no bundle name')
@@ -62,5 +66,5 @@ def is_ref(text: str) -> bool:
 def _wrong(text: str, what: str) -> InputError:
     return InputError(
         f"{text!r} is not an asset ref: {what}.",
-        hint="Write [bundle//]type/name, for example workflows/release.",
+        hint="Write [bundle//]type/name, for example workflows/release; for a file its path, as in ./release.md.",
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from flowstone.cli.render.terminal import neutral, say
+from flowstone.cli.render.terminal import neutral, say, say_document
 
 if TYPE_CHECKING:
     from flowstone.plan.model import Plan
@@ -29,4 +29,4 @@ def say_graph(plan: Plan, form: str, lines: Callable[[Plan], Iterable[str]]) -> 
         return
     from flowstone.views.graph_formats import GraphFormat, graph_text
 
-    say(graph_text(plan, GraphFormat(form)))
+    say_document(graph_text(plan, GraphFormat(form)))

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from flowstone.cli import exit_codes
-from flowstone.cli.render.terminal import neutral, say
+from flowstone.cli.render.terminal import check_stdout, lost_output, neutral, say
 from flowstone.errors import FlowstoneError, InternalError
 
 
@@ -33,12 +33,31 @@ class Exit(Exception):
 
 
 def guarded(voice: Voice, body: Callable[[], int | None]) -> int:
-    """Run `body`; returns the exit code, with whatever went wrong reported on stderr."""
+    """Run `body`; returns the exit code, with whatever went wrong reported on stderr.
+
+    Output that was lost is told at the end, when a run has come to its own.
+    """
+    code = _ended(voice, body)
+    lost = lost_output()
+    if lost is None:
+        return code
+    report(voice, FlowstoneError(lost, code=LOST))
+    return code or exit_codes.OUTPUT
+
+
+LOST = "OUTPUT_FAILED"
+
+
+def _ended(voice: Voice, body: Callable[[], int | None]) -> int:
     try:
-        return body() or exit_codes.OK
+        code = body() or exit_codes.OK
+        check_stdout()
+        return code
     except Exit as end:
         return end.code
     except FlowstoneError as error:
+        if error.code == LOST:
+            return exit_codes.OK
         report(voice, error)
         return exit_codes.FAILED if voice is Voice.ORUN else exit_codes.exit_code(error)
     except KeyboardInterrupt:
@@ -46,8 +65,18 @@ def guarded(voice: Voice, body: Callable[[], int | None]) -> int:
     except BrokenPipeError:
         return exit_codes.FAILED
     except Exception as error:
-        report(voice, _unexpected(error))
-        return exit_codes.INTERNAL
+        return _unforeseen(voice, error)
+
+
+def _unforeseen(voice: Voice, error: Exception) -> int:
+    """An error that nobody has foreseen, unless it is what stdout says to a library that writes to it."""
+    if isinstance(error, OSError):
+        try:
+            check_stdout()
+        except FlowstoneError:
+            return exit_codes.OK
+    report(voice, _unexpected(error))
+    return exit_codes.INTERNAL
 
 
 def report(voice: Voice, error: FlowstoneError) -> None:

@@ -20,6 +20,7 @@ FAILED = 1
 USAGE = 2
 UNHEALTHY = 4
 INTERNAL = 70
+OUTPUT = 74
 BUSY = 75
 CONFIG = 78
 HANGUP = 129
@@ -36,6 +37,7 @@ BY_CODE = {
     "SCHEDULER_UNAVAILABLE": FAILED,
     "SCHEDULER_REFUSED": FAILED,
     "INVALID_CONFIG_FILE": CONFIG,
+    "OUTPUT_FAILED": OUTPUT,
 }
 """Codes that decide whatever the type of their error is."""
 

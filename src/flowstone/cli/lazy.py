@@ -13,6 +13,7 @@ from typing import NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
+from flowstone.cli.exit_codes import USAGE
 from flowstone.errors import UsageError
 
 
@@ -26,8 +27,8 @@ class Verb(NamedTuple):
 class LazyGroup(click.Group):
     """A group over a table of verbs. `removed` maps verbs of the past to what to use instead.
 
-    `bare_help`: without a verb the group prints its help; otherwise that is an error which lists
-    the verbs.
+    Without a verb the group prints its help: `bare_help` as an answer, `bare_usage` on stderr as the
+    error that it is; otherwise the error lists the verbs.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class LazyGroup(click.Group):
         *,
         removed: Mapping[str, str] | None = None,
         bare_help: bool = False,
+        bare_usage: bool = False,
         **settings: object,
     ) -> None:
         callback = click.pass_context(self.bare)
@@ -44,6 +46,7 @@ class LazyGroup(click.Group):
         self.verbs = verbs
         self.removed = removed or {}
         self.bare_help = bare_help
+        self.bare_usage = bare_usage
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(self.verbs)
@@ -72,6 +75,9 @@ class LazyGroup(click.Group):
         if self.bare_help:
             click.echo(ctx.get_help())
             return
+        if self.bare_usage:
+            click.echo(ctx.get_help(), err=True)
+            ctx.exit(USAGE)
         raise UsageError(
             f"`{ctx.command_path}` requires a subcommand: {', '.join(self.list_commands(ctx))}.",
             code="MISSING_REQUIRED_ARGUMENT",

@@ -6,6 +6,7 @@ the target, have the declared names exactly, and show in help and completion.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -118,15 +119,19 @@ def run_click(command: click.Command, argv: Sequence[str] | None, name: str) -> 
     except click.Abort:
         raise KeyboardInterrupt from None
     except click.ClickException as error:
-        raise translate(error) from None
+        raise translate(error, argv or ()) from None
     return result if isinstance(result, int) else OK
 
 
-def translate(error: click.ClickException) -> UsageError:
-    """Click's complaint with our code and words (akm facts 21.4 and 31.1)."""
+def translate(error: click.ClickException, argv: Sequence[str] = ()) -> UsageError:
+    """Click's complaint about `argv` with our code and words (akm facts 21.4 and 31.1)."""
     match error:
         case click.NoSuchOption():
             near = error.possibilities or ()
+            dashed = next((word for word in argv if word.startswith("-") and os.path.isfile(word)), None)
+            if dashed is not None:
+                text = f"A file whose name begins with a dash is written ./{dashed}"
+                return UsageError(f"Unknown flag {error.option_name}.", code="UNKNOWN_FLAG", hint=text)
             hint = f"Did you mean {' or '.join(sorted(near))}?" if near else _help_hint(error)
             return UsageError(f"Unknown flag {error.option_name}.", code="UNKNOWN_FLAG", hint=hint)
         case click.MissingParameter(param=click.Argument() as argument):

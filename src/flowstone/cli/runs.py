@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from flowstone.cli import exit_codes
 from flowstone.errors import InputError, UsageError
@@ -25,6 +26,7 @@ _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
 def given_of(sets: Iterable[str], connections: Iterable[str] = ()) -> Given:
     """The texts of `--set name=value` and `--connection name.field=value`; InputError for another form."""
     from flowstone.api import Given
+    from flowstone.ports.dialect import Via
 
     texts = []
     for word in sets:
@@ -32,7 +34,7 @@ def given_of(sets: Iterable[str], connections: Iterable[str] = ()) -> Given:
         if not equals or not name.strip():
             raise InputError(f'invalid --set "{word}": expected key=value')
         texts.append((name.strip(), value))
-    return Given(texts=tuple(texts), connections=_grants(connections))
+    return Given(texts=tuple(texts), connections=_grants(connections), via=Via.SET)
 
 
 def chosen_run(flow: Flowstone, run: str | None, last: bool) -> str:
@@ -49,6 +51,11 @@ def milliseconds(text: str) -> int:
     if not 0 < value < 2**31:
         raise InputError(f'"{text}" is no time limit: write for instance 90s, 10m or 2h.')
     return value
+
+
+def keep_what_is_there() -> None:
+    """Before a drive: what is in memory now stays to its end, so garbage is looked for among the rest only."""
+    gc.freeze()
 
 
 def ended_with(report: DriveReport) -> int:
@@ -74,8 +81,3 @@ def now_ms() -> int:
     import time
 
     return time.time_ns() // 1_000_000
-
-
-def word_of(flow: Flowstone, dialect: str) -> Any:
-    """A language's own words for statuses."""
-    return flow.dialect(dialect).word

@@ -29,12 +29,15 @@ USER_PROGRAMS = (
     "~/.volta/bin", "/opt/homebrew/bin", "/home/linuxbrew/.linuxbrew/bin", "/usr/local/bin",
 )  # fmt: skip
 """Where users' programs lie, which the bare PATH of a machine's scheduler does not name."""
+LOCALE = ("LC_ALL", "LC_CTYPE", "LANG")
+"""The variables that name the characters of the terminal, the strongest first."""
 
 
 class Surroundings(msgspec.Struct, frozen=True):
     """`harness` and `session` name the agent that started us, where one did."""
 
     no_color: bool = False
+    ascii_locale: bool = False
     ci: bool = False
     term: str | None = None
     scheduled: bool = False
@@ -64,6 +67,7 @@ def surroundings(env: Mapping[str, str] | None = None) -> Surroundings:
     harness, session = agent_identity(env)
     return Surroundings(
         no_color=bool(env.get("NO_COLOR")),
+        ascii_locale=next((env[name] for name in LOCALE if env.get(name)), "") in ("C", "POSIX"),
         ci=env.get("CI", "").lower() not in ("", "0", "false"),
         term=env.get("TERM") or None,
         scheduled=env.get("AKM_EVENT_SOURCE", "").lower() in SCHEDULED_SOURCES,

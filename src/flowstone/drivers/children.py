@@ -24,7 +24,7 @@ from flowstone.plan.model import ChildRule, Plan, ResumeRule
 from flowstone.plan.scrub import scrubbed
 from flowstone.ports.children import Invocation
 from flowstone.ports.dialect import Dialect, Given, Resolved, StoppedChild
-from flowstone.ports.observer import ChildObserver, Observer
+from flowstone.ports.observer import ChildObserver, Observer, lines_of
 from flowstone.ports.store import Lease, Store
 from flowstone.run.events import DriverStarted, Event, RunStatus, Status
 from flowstone.run.outcome import Outcome, Reason
@@ -238,6 +238,7 @@ class _ChildWatcher:
         self._observer = observer
         self._step = step
         self._told = observer if isinstance(observer, ChildObserver) else None
+        self._told_lines = lines_of(observer)
 
     def recorded(self, state: State, events: Sequence[Event]) -> None:
         for text in self._host.publish(state, events):
@@ -251,6 +252,9 @@ class _ChildWatcher:
 
     def line(self, step: str, unit: str, text: str) -> None:
         self._observer.line(f"{self._step}/{step}", f"{self._step}/{unit}", text)
+
+    def lines(self, step: str, unit: str, texts: Sequence[str]) -> None:
+        self._told_lines(f"{self._step}/{step}", f"{self._step}/{unit}", texts)
 
     def warned(self, text: str) -> None:
         self._observer.warned(f"{self._step}: {text}")

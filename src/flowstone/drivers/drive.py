@@ -13,13 +13,13 @@ import msgspec
 
 from flowstone.drivers.journal import Journal, replay
 from flowstone.drivers.local import DriveEnd, Halt, LocalDriver
-from flowstone.drivers.transitions import Again, refuse_child, reopened, rerun, steps_to_reopen
+from flowstone.drivers.transitions import Again, refuse_child, reopened, rerun, steps_to_reopen, unrouted
 from flowstone.errors import IllegalTransition
 from flowstone.plan.model import Plan
 from flowstone.plan.units import AnySpec
 from flowstone.ports.clock import Clock
 from flowstone.ports.dispatcher import Dispatcher
-from flowstone.ports.observer import ChildObserver, Observer
+from flowstone.ports.observer import ChildObserver, Observer, lines_of
 from flowstone.ports.store import Lease, Store
 from flowstone.run.events import DriverStarted, Event, RunReopened, RunStatus, Status, StepClosed, StepRejected
 from flowstone.run.record import RunRow
@@ -132,12 +132,13 @@ def _run_width(state: State, options: DriveOptions) -> int | None:
 def _first_events(state: State, now: int, options: DriveOptions) -> list[Event] | None:
     """What to record before anything else; None when there is nothing to drive."""
     driver = DriverStarted(now, f"pid {os.getpid()}")
+    unselected = unrouted(state)
     if options.again is not None:
         return [*rerun(state, options.again, now), driver]
     if options.reopen:
         event = reopened(state, now)
         if event is not None:
-            return [event, driver]
+            return [RunReopened(now, tuple(dict.fromkeys((*event.steps, *unselected)))), driver]
     if state.status is RunStatus.SUCCEEDED:
         return None
     if state.status is not RunStatus.ACTIVE:
@@ -146,7 +147,7 @@ def _first_events(state: State, now: int, options: DriveOptions) -> list[Event] 
             code="RUN_NOT_ACTIVE",
             hint="Resume it first: resume reopens the step that stopped it.",
         )
-    return [driver]
+    return [RunReopened(now, unselected), driver] if unselected else [driver]
 
 
 class _Drive:
@@ -255,6 +256,10 @@ class _Watcher:
     def line(self) -> Callable[[str, str, str], None]:
         """The observer's own: a command may print millions of lines, and each call counts."""
         return self._observer.line
+
+    @property
+    def lines(self) -> Callable[[str, str, Sequence[str]], None]:
+        return lines_of(self._observer)
 
     def warned(self, text: str) -> None:
         self.warnings.append(text)

@@ -6,7 +6,7 @@ the bytes are in the blob store. Live and resumed steps so read the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -28,10 +28,10 @@ class Journal:
         self._run_id = run_id
         self._seq = seq
 
-    def append(self, events: Sequence[Event], state: State) -> None:
-        """Make events durable that are already folded into `state`."""
+    def append(self, events: Sequence[Event], state: State, meanwhile: Callable[[], object] | None = None) -> None:
+        """Make events durable that are already folded into `state`; for `meanwhile` see `Store.append`."""
         stored = [self._outside(event) for event in events]
-        self._seq = self._store.append(self._run_id, self._seq, stored, state.summary())
+        self._seq = self._store.append(self._run_id, self._seq, stored, state.summary(), meanwhile)
 
     def _outside(self, event: Event) -> Event:
         if isinstance(event, AttemptEnded) and is_large(event.outcome.value):

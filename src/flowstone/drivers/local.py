@@ -15,18 +15,23 @@ from typing import Any, TypeAlias
 import msgspec
 
 from flowstone.drivers.journal import Journal
+from flowstone.plan.reads import rests_on
 from flowstone.plan.units import AnySpec
 from flowstone.ports.clock import Clock
 from flowstone.ports.dispatcher import Beginner, Dispatch, Dispatcher
 from flowstone.ports.observer import Observer
-from flowstone.run.events import AttemptEnded, Event, RunInterrupted
+from flowstone.run.events import AttemptEnded, AttemptStarted, Event, RunInterrupted, StepClosed
 from flowstone.run.fold import fold
 from flowstone.run.outcome import Outcome, Reason, failed
 from flowstone.run.state import State
-from flowstone.scheduler.commands import Facts
+from flowstone.scheduler.commands import Decision, Facts
 from flowstone.scheduler.decide import decide
 
 Done: TypeAlias = Callable[[Outcome | BaseException], None]
+
+
+BATCH = 128
+"""Events that may wait for others to share their commit with."""
 
 
 class Halt(StrEnum):
@@ -110,10 +115,13 @@ class LocalDriver:
             self._facts.jitter = self._clock.jitter()
             decision = decide(self._state, self._facts, self._clock.now_ms(), self._redact)
             events += decision.events
-            self._start(decision.ahead)
-            self._commit(events)
+            if self._start(decision.ahead):
+                # Their tasks send what they have to send, and the disk writes meanwhile.
+                await asyncio.sleep(0)
+                if self._ended and len(events) < BATCH and _only_goes_on(decision):
+                    continue
+            self._commit(events, decision)
             events = []
-            self._start(decision.behind)
             if decision.refusal is not None:
                 return DriveEnd(Halt.REFUSED, problem=decision.refusal)
             if not self._state.active:
@@ -123,18 +131,23 @@ class LocalDriver:
                 return DriveEnd(Halt.REJECTED if spent else Halt.STEPS_SPENT)
             await self._wait(decision.wake_at)
 
-    def _commit(self, events: list[Event]) -> None:
-        if events:
-            self._journal.append(events, self._state)
-            self._observer.recorded(self._state, events)
-            alarms = self._state.alarms.given
-            for alarm in alarms[self._alarmed :]:
-                self._observer.warned(alarm.text)
-            self._alarmed = len(alarms)
+    def _commit(self, events: list[Event], decision: Decision | None = None) -> None:
+        """Record events, start what may follow from them as soon as it may, then tell whoever watches."""
+        if not events:
+            return
+        beside, behind = _by_patience(decision, self._state) if decision is not None else ([], [])
+        self._journal.append(events, self._state, partial(self._start, beside) if beside else None)
+        self._start(behind)
+        self._observer.recorded(self._state, events)
+        alarms = self._state.alarms.given
+        for alarm in alarms[self._alarmed :]:
+            self._observer.warned(alarm.text)
+        self._alarmed = len(alarms)
 
-    def _start(self, dispatches: Sequence[Dispatch]) -> None:
-        """Hand attempts out; all of them are on their way when this returns."""
+    def _start(self, dispatches: Sequence[Dispatch]) -> bool:
+        """Hand attempts out. Whether any is a task, which is only on its way when the loop comes round."""
         beginners: dict[int, Beginner] = {}
+        tasks = False
         for dispatch in dispatches:
             kind = type(dispatch.spec)
             if kind not in self._dispatchers:
@@ -148,9 +161,11 @@ class LocalDriver:
                 cancel: Callable[[], object] = beginner.begin(dispatch, done)
             else:
                 cancel = _begin_task(dispatcher, dispatch, done)
+                tasks = True
             self._running[self._begun] = (dispatch, cancel)
         for beginner in beginners.values():
             beginner.push()
+        return tasks
 
     def _on_end(self, key: int, result: Outcome | BaseException) -> None:
         self._ended.append((key, result))
@@ -234,6 +249,30 @@ class LocalDriver:
         while len(self._ended) < len(self._running):
             self._awake.clear()
             await self._awake.wait()
+
+
+def _by_patience(decision: Decision, state: State) -> tuple[list[Dispatch], list[Dispatch]]:
+    """The attempts that may start once the events outlive this process, and those that wait for the disk.
+
+    A judge, a repetition, and whatever rests on the result of a step that has only just ended uses
+    what the disk does not have yet. All else merely comes later.
+    """
+    fresh = {event.step for event in decision.events if isinstance(event, StepClosed)}
+    beside: list[Dispatch] = []
+    behind: list[Dispatch] = []
+    for dispatch in decision.behind:
+        step = state.steps[dispatch.step]
+        waits = dispatch.number > 0 or dispatch.index < 0 or step.loop > 1
+        if not waits and fresh:
+            waits = not fresh.isdisjoint(rests_on(step.plan))
+        (behind if waits else beside).append(dispatch)
+    return beside, behind
+
+
+def _only_goes_on(decision: Decision) -> bool:
+    """Whether nothing but units of open steps came and went: no later attempt can rest on such a decision."""
+    settled = decision.behind or decision.refusal is not None
+    return not settled and all(isinstance(event, (AttemptStarted, AttemptEnded)) for event in decision.events)
 
 
 def _was_aborted(result: Outcome | BaseException) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from flowstone.ports.observer import ChildObserver, Observer
+from flowstone.ports.observer import ChildObserver, Observer, lines_of
 from flowstone.run.events import Event
 from flowstone.run.state import State
 
@@ -37,10 +37,14 @@ class Publisher:
     def line(self) -> Callable[[str, str, str], None]:
         return self._observer.line if self._observer is not None else _unheard
 
+    @property
+    def lines(self) -> Callable[[str, str, Sequence[str]], None]:
+        return lines_of(self._observer) if self._observer is not None else _unheard
+
     def warned(self, text: str) -> None:
         if self._observer is not None:
             self._observer.warned(text)
 
 
-def _unheard(step: str, unit: str, text: str) -> None:
+def _unheard(step: str, unit: str, text: object) -> None:
     """Where nobody listens to what units print."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from flowstone.drivers.journal import Journal
-from flowstone.errors import IllegalTransition, InputError
-from flowstone.plan.model import ChildRule, Join, OnFailure, Plan
+from flowstone.errors import CorruptJournal, IllegalTransition, InputError
+from flowstone.plan.model import ChildRule, Join, OnFailure, Plan, Route
 from flowstone.run.events import Event, RunAbandoned, RunReopened, RunStatus, Status, StepDecided
 from flowstone.run.fold import fold
 from flowstone.run.outcome import Reason
@@ -91,6 +91,29 @@ def steps_to_reopen(state: State) -> tuple[str, ...]:
     return found[:1] if state.plan.policies.on_failure is OnFailure.HALT else found
 
 
+def unrouted(state: State) -> tuple[str, ...]:
+    """The routes of an active run whose selection is not on record: they decide again (akm facts 16).
+
+    CorruptJournal for one that selected what it does not declare.
+    """
+    again = []
+    for step in state.order:
+        route = step.plan.action
+        if not isinstance(route, Route) or step.status is not Status.SUCCEEDED:
+            continue
+        detail = step.detail.get("route") if isinstance(step.detail, dict) else None
+        selected = detail.get("selected") if isinstance(detail, dict) else None
+        if selected is None:
+            again.append(step.id)
+        elif selected not in (route.default, *(branch.step for branch in route.branches)):
+            raise CorruptJournal(
+                f'run {state.run_id}: step "{step.id}" is on record to have selected {selected!r}, '
+                "which is none of its declared targets",
+                hint="The journal is damaged: restore it from a backup, or start a new run.",
+            )
+    return tuple(again)
+
+
 def abandoned(state: State, now: int) -> RunAbandoned:
     """The event that gives a run up for good; one that has ended raises IllegalTransition."""
     if state.status is RunStatus.SUCCEEDED:
@@ -106,8 +129,9 @@ def decided(state: State, step_id: str, verdict: StepDecided) -> tuple[Event, ..
     """The events by which a person decides a step that its gate rejected or its judge left without a verdict."""
     step = _known_step(state, step_id)
     if not step.spent and (step.status is not Status.HELD or step.reason is Reason.CHILD_BLOCKED):
+        word = "running" if step.status is Status.OPEN else step.status
         raise IllegalTransition(
-            f'Step "{step_id}" waits for no decision: it is {step.status}.',
+            f'Step "{step_id}" waits for no decision: it is {word}.',
             code="STEP_NOT_DECIDABLE",
             hint="A step can be decided when its gate rejected it for good, or its judge gave no verdict.",
         )

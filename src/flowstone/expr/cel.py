@@ -34,19 +34,34 @@ class CelEnvironment(msgspec.Struct, frozen=True):
 EVERYWHERE = CelEnvironment(("inputs", "connections", "steps"))
 STEP_OUTPUTS = CelEnvironment((*EVERYWHERE.variables, "output", "exitCode", "stdout", "stderr"))
 POLL_UNTIL = CelEnvironment((*STEP_OUTPUTS.variables, "attempt"))
-"""Also what a checked expression is evaluated in, wherever it stands."""
+
+
+@lru_cache(maxsize=64)
+def environment_of(names: tuple[str, ...]) -> CelEnvironment:
+    """The smallest environment that has these variables.
+
+    Of a checked expression's variables mostly the one in which it was checked: then a process that
+    checked it has it compiled.
+    """
+    return next((e for e in (EVERYWHERE, STEP_OUTPUTS) if set(names) <= set(e.variables)), POLL_UNTIL)
+
+
+Keys = dict[str, frozenset[str | None]]
+"""The keys that are read of a variable, and of each of them those read below (None: the whole of it)."""
 
 
 class CompiledCel(msgspec.Struct, frozen=True):
-    """`program` is the library's; `aliases` tells the key that stands for each dashed step name.
+    """`program` is the library's; `wanted` are the keys that it needs of each variable (None: all of it).
 
-    `tree` is kept where an evaluation could multiply sizes, so that it is bounded in memory too.
+    `aliases` tells the key that stands for each dashed step name. `tree` is kept where an evaluation
+    could multiply sizes, so that it is bounded in memory too.
     """
 
     source: str
     program: Any
     reads: tuple[Read, ...]
-    aliases: tuple[tuple[str, str], ...] = ()
+    wanted: dict[str, Keys | None]
+    aliases: dict[str, str]
     tree: Any = None
 
     @property
@@ -75,11 +90,18 @@ def compile_cel(source: str, environment: CelEnvironment) -> CompiledCel | CelRe
     if "\0" in source or not _encodable(source):
         return CelRefused((CelProblem("the expression holds a NUL or half of a character"),))
     text, aliases = _without_dashes(source)
+    library = _library_environment(environment.variables)
     try:
-        program = _library_environment(environment.variables).compile(text)
+        program = library.compile(text)
     except RuntimeError as error:
         return CelRefused(_explained(compile_problems(str(error), text), source))
-    tree = read_ast(program.serialize())
+    serialized = program.serialize()
+    tree = read_ast(serialized)
+    if b"@result" in serialized:
+        from flowstone.expr.cel_chunks import in_chunks
+
+        rewritten = in_chunks(serialized)
+        program = program if rewritten is None else library.deserialize(rewritten)
     names = dict(aliases)
     reads = tuple(
         msgspec.structs.replace(read, name=names.get(read.name or "", read.name))
@@ -89,7 +111,8 @@ def compile_cel(source: str, environment: CelEnvironment) -> CompiledCel | CelRe
     computed = tuple(_computed(read) for read in reads if read.root == "steps" and read.name is None)
     if computed:
         return CelRefused(computed)
-    return CompiledCel(source, program, reads, aliases, tree if multiplies(tree) else None)
+    spelt = {name: alias for alias, name in aliases}
+    return CompiledCel(source, program, reads, _wanted(reads), spelt, tree if multiplies(tree) else None)
 
 
 def evaluate(compiled: CompiledCel, scope: Mapping[str, Any]) -> Any:
@@ -107,31 +130,33 @@ def evaluate(compiled: CompiledCel, scope: Mapping[str, Any]) -> Any:
         value = result.plain_value()
     except RuntimeError as error:
         raise evaluation_error(str(error)) from None
-    if result.type().name() == "ERROR":
+    if isinstance(value, str) and result.type().name() == "ERROR":
         raise evaluation_error(str(value))
     return value
 
 
 def _activation(compiled: CompiledCel, scope: Mapping[str, Any]) -> dict[str, Any]:
     """The variables that the expression reads, cut down to what it reads of them."""
-    wanted: dict[str, dict[str, set[str | None]] | None] = {}
-    for read in compiled.reads:
-        known = wanted.setdefault(read.root, {})
-        if read.name is None or read.root not in _CUT_DOWN:
-            wanted[read.root] = None
-        elif known is not None:
-            fields = known.setdefault(read.name, set())
-            if not read.present:
-                fields.add(read.field if read.root in _CUT_DEEPER else None)
-    aliases = {name: alias for alias, name in compiled.aliases}
     return {
-        root: passable(scope[root] if keys is None else _pruned(scope[root], keys, aliases), root)
-        for root, keys in wanted.items()
+        root: passable(scope[root] if keys is None else _pruned(scope[root], keys, compiled.aliases), root)
+        for root, keys in compiled.wanted.items()
         if root in scope
     }
 
 
-def _pruned(variable: Mapping[str, Any], keys: dict[str, set[str | None]], aliases: dict[str, str]) -> dict[str, Any]:
+def _wanted(reads: tuple[Read, ...]) -> dict[str, Keys | None]:
+    wanted: dict[str, Keys | None] = {}
+    for read in reads:
+        known = wanted.setdefault(read.root, {})
+        if read.name is None or read.root not in _CUT_DOWN:
+            wanted[read.root] = None
+        elif known is not None:
+            field = set() if read.present else {read.field if read.root in _CUT_DEEPER else None}
+            known[read.name] = known.get(read.name, frozenset()) | field
+    return wanted
+
+
+def _pruned(variable: Mapping[str, Any], keys: Keys, aliases: dict[str, str]) -> dict[str, Any]:
     """The keys asked for; null stands for a value of which only the presence matters."""
     pruned = {}
     for name, fields in keys.items():

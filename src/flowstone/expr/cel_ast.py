@@ -114,36 +114,41 @@ def _message(data: _Field) -> _Fields:
     """The fields of a protocol buffer message by number, repeated ones in order."""
     assert isinstance(data, bytes)
     fields: _Fields = {}
-    at = 0
-    while at < len(data):
-        key, at = _varint(data, at)
+    at, end = 0, len(data)
+    while at < end:
+        key, at = (data[at], at + 1) if data[at] < _LONG else read_varint(data, at)
+        kind = key & 7
         value: _Field
-        match key & 7:
-            case 0:
-                value, at = _varint(data, at)
-            case 1:
-                value, at = data[at : at + 8], at + 8
-            case 5:
-                value, at = data[at : at + 4], at + 4
-            case _:
-                size, at = _varint(data, at)
-                value, at = data[at : at + size], at + size
-        fields.setdefault(key >> 3, []).append(value)
+        if kind in _FIXED:
+            value, at = data[at : at + _FIXED[kind]], at + _FIXED[kind]
+        else:
+            number, at = (data[at], at + 1) if data[at] < _LONG else read_varint(data, at)
+            value = number
+            if kind:
+                value, at = data[at : at + number], at + number
+        if key >> 3 in fields:
+            fields[key >> 3].append(value)
+        else:
+            fields[key >> 3] = [value]
     return fields
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def read_varint(data: bytes, at: int) -> tuple[int, int]:
+    """A number of variable length at a place, and the place behind it."""
     value = shift = 0
     while True:
         byte = data[at]
         at += 1
         value |= (byte & 0x7F) << shift
-        if byte < 0x80:
+        if byte < _LONG:
             return value, at
         shift += 7
 
 
 def _position(entry: _Field) -> tuple[int, int]:
+    """The id of a node and its offset; most are two numbers of one byte, and there is one for each node."""
+    if isinstance(entry, bytes) and len(entry) == 4 and entry[1] < _LONG and entry[::2] == _SHORT:
+        return entry[1], entry[3]
     fields = _message(entry)
     return _number(fields, 1), _number(fields, 2)
 
@@ -158,3 +163,10 @@ def _text(fields: _Fields, number: int) -> str:
     value = fields[number][-1] if number in fields else b""
     assert isinstance(value, bytes)
     return value.decode("utf-8")
+
+
+_LONG = 0x80
+"""From here on a byte of a number says that another one follows."""
+_FIXED = {1: 8, 5: 4}
+"""Bytes of a value by its kind, where the kind says it."""
+_SHORT = b"\x08\x10"

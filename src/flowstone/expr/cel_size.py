@@ -16,6 +16,9 @@ from flowstone.expr.cel_errors import STEPS, CelError
 LIMIT = 256 * 1024 * 1024
 """Bytes that any one value of an evaluation may reach."""
 
+_ELEMENT_BYTES = 8
+"""What each element of a list or map counts at least, wherever its size comes from."""
+
 Bound: TypeAlias = dict[str, int]
 """At most `bound[""]` bytes, and for each other name so many times the size of that macro variable."""
 
@@ -128,7 +131,7 @@ class _Sizer:
             else:
                 self._largest[name] = largest
         added.pop("@result", None)
-        times = min(self._most(over), STEPS)
+        times = min(self._most(over) // _ELEMENT_BYTES + 1, STEPS)
         linear = sum(added.pop(name, 0) for name in names)
         return _sum([_times(added, times), _times(over, linear)])
 

@@ -22,20 +22,47 @@ def passable(value: Any, where: str) -> Any:
     The library cuts texts at NUL without a word and fails on lone surrogates, so both are refused,
     and so are integers beyond 64 bits.
     """
+    try:
+        return _plain(value)
+    except _Unfit as found:
+        raise CelError(found.told(where)) from None
+
+
+class _Unfit(Exception):
+    """A part that cannot be passed in; its place is put together on the way out, so that others cost nothing."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.place: list[str] = []
+
+    def told(self, where: str) -> str:
+        return f"{where}{''.join(reversed(self.place))}{self.problem}"
+
+
+def _plain(value: Any) -> Any:
     match value:
         case None | bool() | float():
             return value
         case str():
-            return _text(value, where)
+            return _text(value)
         case int():
             if not -(2**63) <= value < 2**64:
-                raise CelError(f"{where}: the integer {value} does not fit into 64 bits")
+                raise _Unfit(f": the integer {value} does not fit into 64 bits")
             return value
-        case Mapping():
-            return {_text(key, where): passable(item, f"{where}.{key}") for key, item in value.items()}
+        case dict() | Mapping():
+            return {_text(key): _plain_in(item, key) for key, item in value.items()}
         case list() | tuple():
-            return [passable(item, f"{where}[{index}]") for index, item in enumerate(value)]
-    raise CelError(f"{where}: a value of type {type(value).__name__} cannot be used in expressions")
+            return [_plain_in(item, index) for index, item in enumerate(value)]
+    raise _Unfit(f": a value of type {type(value).__name__} cannot be used in expressions")
+
+
+def _plain_in(value: Any, key: object) -> Any:
+    try:
+        return _plain(value)
+    except _Unfit as found:
+        found.place.append(f"[{key}]" if isinstance(key, int) else f".{key}")
+        raise
 
 
 def to_json(value: Any) -> Json:
@@ -87,16 +114,16 @@ def type_of(value: Any) -> str:
     return next((name for kind, name in _TYPES if isinstance(value, kind)), "type")
 
 
-def _text(value: Any, where: str) -> str:
+def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise CelError(f"{where}: a map with keys that are no text cannot be used in expressions")
+        raise _Unfit(": a map with keys that are no text cannot be used in expressions")
     if "\0" in value:
-        raise CelError(f"{where} holds a NUL character, which expressions cannot take")
+        raise _Unfit(" holds a NUL character, which expressions cannot take")
     if not value.isascii():
         try:
             value.encode("utf-8")
         except UnicodeEncodeError:
-            raise CelError(f"{where} holds a lone surrogate (half of a character)") from None
+            raise _Unfit(" holds a lone surrogate (half of a character)") from None
     return value
 
 

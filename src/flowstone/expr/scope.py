@@ -53,7 +53,7 @@ def evaluate_expression(expression: Expression, scope: Scope) -> Any:
 
 def evaluate_cel(expression: Cel, scope: Scope) -> Any:
     """The native value of a CEL expression that was checked when its plan was made."""
-    compiled = cel.compile_cel(expression.source, cel.POLL_UNTIL)
+    compiled = cel.compile_cel(expression.source, cel.environment_of(expression.names))
     if isinstance(compiled, cel.CelRefused):
         raise CelError(compiled.problems[0].message)
     return cel.evaluate(compiled, _Asked(expression, scope.variables))

@@ -7,11 +7,12 @@ neither inside a literal or comment nor closes a map of the expression.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
-from flowstone.expr.cel import CelEnvironment, CelRefused, CompiledCel, compile_cel
+from flowstone.expr.cel import CACHED, CelEnvironment, CelRefused, CompiledCel, compile_cel
 from flowstone.expr.cel_errors import CelProblem
 from flowstone.expr.cel_values import stringify
 from flowstone.expr.lexer import tokens
@@ -38,8 +39,9 @@ class ParsedTemplate(msgspec.Struct, frozen=True):
     compiled: tuple[tuple[CompiledCel, int], ...] = ()
 
 
+@lru_cache(maxsize=CACHED)
 def parse_template(text: str, environment: CelEnvironment) -> ParsedTemplate:
-    """Compile the segments of a text; text without any stays plain text."""
+    """Compile the segments of a text; text without any stays plain text. Kept, as expressions are."""
     parts, unclosed = split_template(text)
     problems: list[CelProblem] = []
     compiled: list[tuple[CompiledCel, int]] = []

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from flowstone.diagnostics import Diagnostic
+from flowstone.diagnostics import WHOLE_FILE, Diagnostic
 from flowstone.errors import SourceError
 from flowstone.plan.bounds import SOURCE_BYTES
 from flowstone.plan.model import Plan
@@ -75,7 +75,8 @@ def compile_source(
     try:
         language = language or format_of(path, source.text)
     except UnknownFormat as error:
-        return Compiled(None, (Diagnostic("unknown-format", error.message),), AKM_GITHUB)
+        found = Diagnostic("unknown-format", error.message.removeprefix(f"{path}: "), WHOLE_FILE, error.hint)
+        return Compiled(None, (found,), AKM_GITHUB)
     placed = msgspec.structs.replace(source, path=path)
     return compiler_of(language)(shown, placed, load or _local)
 

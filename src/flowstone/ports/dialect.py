@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import Any, Protocol
 
 import msgspec
@@ -12,15 +13,25 @@ from flowstone.ports.projection import Projection
 from flowstone.run.outcome import Reason
 
 
+class Via(StrEnum):
+    """How texts were given, so that a complaint spells them as they were typed."""
+
+    FLAG = "flag"
+    """`--name value`"""
+    SET = "set"
+    """`--set name=value`"""
+
+
 class Given(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a person gave for a start: texts of flags (a bare flag has None), or ready values.
 
-    `connections` holds the fields granted, by connection name.
+    `via` tells how the texts were spelt; `connections` holds the fields granted, by connection name.
     """
 
     texts: tuple[tuple[str, str | None], ...] = ()
     values: Mapping[str, Any] = {}
     connections: Mapping[str, Mapping[str, str]] = {}
+    via: Via = Via.FLAG
 
 
 class Resolved(msgspec.Struct, frozen=True):

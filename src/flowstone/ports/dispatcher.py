@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
@@ -50,8 +50,8 @@ class Workspace(msgspec.Struct, frozen=True):
     provenance: tuple[tuple[str, str], ...] = ()
 
 
-OutputLine = Callable[[str, str, str], None]
-"""Called with (step id, unit id, one redacted line) for each line that a running unit prints."""
+OutputLines = Callable[[str, str, Sequence[str]], None]
+"""Called with (step id, unit id, redacted lines), in order, for the lines that a running unit prints."""
 
 
 class Dispatcher(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
 from flowstone.run.events import Event
@@ -20,6 +20,27 @@ class Observer(Protocol):
 
     def warned(self, text: str) -> None:
         """A warning about the run, for people."""
+
+
+@runtime_checkable
+class BlockObserver(Observer, Protocol):
+    """An observer that takes many lines at once: a command may print millions, and each call counts."""
+
+    def lines(self, step: str, unit: str, texts: Sequence[str]) -> None:
+        """As `line`, for lines that were printed one after the other."""
+
+
+def lines_of(observer: Observer) -> Callable[[str, str, Sequence[str]], None]:
+    """How to tell an observer of several lines: at once where it takes them so."""
+    if isinstance(observer, BlockObserver):
+        return observer.lines
+    line = observer.line
+
+    def _one_by_one(step: str, unit: str, texts: Sequence[str]) -> None:
+        for text in texts:
+            line(step, unit, text)
+
+    return _one_by_one
 
 
 @runtime_checkable

@@ -5,7 +5,7 @@ Stores are synchronous. A driver calls them inline and groups all that is due in
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from flowstone.run.events import Event, Recorded
@@ -50,10 +50,20 @@ class Store(Protocol):
     def read(self, run_id: str, after: int = 0) -> Iterator[Recorded]:
         """The run's events with a sequence number above `after`, in order."""
 
-    def append(self, run_id: str, expected: int, events: Sequence[Event], summary: RunSummary) -> int:
+    def append(
+        self,
+        run_id: str,
+        expected: int,
+        events: Sequence[Event],
+        summary: RunSummary,
+        meanwhile: Callable[[], object] | None = None,
+    ) -> int:
         """Add events behind sequence number `expected`; returns the new last number.
 
-        Outcomes inside `AttemptEnded` events are kept as `record_outcome` keeps them.
+        Outcomes inside `AttemptEnded` events are kept as `record_outcome` keeps them. `meanwhile` is
+        called once, when every reader sees the events and they outlive this process, whatever ends it;
+        that they outlive the machine too is only promised when the call returns. It is not called when
+        the events could not be added; what it raises is raised when the events are durable.
         """
 
     def record_outcome(self, run_id: str, unit: str, number: int, hash: str, outcome: Outcome) -> Outcome:

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from flowstone.plan.model import OnError
 from flowstone.run.events import Status
 from flowstone.run.outcome import Outcome, Reason
 from flowstone.run.state import StepState
+from flowstone.values import canonical_json, clip
+
+
+def with_vote(summary: str, detail: Any) -> str:
+    """The summary with the note of a vote that was decided (akm facts 14)."""
+    vote = detail.get("vote") if isinstance(detail, dict) else None
+    if vote is None:
+        return summary
+    winner = vote["winner"] if isinstance(vote["winner"], str) else canonical_json(vote["winner"])
+    return f"{summary} Vote: {clip(winner, 200)} won with {vote['votes']} of {vote['total']} vote(s)."
 
 
 def whole_failure(step: StepState, outcomes: list[Outcome | None]) -> tuple[Reason, str] | None:

@@ -10,7 +10,7 @@ from flowstone.plan.model import FanOut, OnError, Reducer, Route, Single
 from flowstone.run.events import Status, StepClosed
 from flowstone.run.outcome import Outcome, Reason
 from flowstone.run.state import StepState
-from flowstone.run.summary import summary_of, whole_failure
+from flowstone.run.summary import summary_of, whole_failure, with_vote
 from flowstone.scheduler.bindings import resolve
 from flowstone.scheduler.closing import fail_step
 from flowstone.scheduler.commands import Turn
@@ -50,8 +50,8 @@ def settle(turn: Turn, step: StepState) -> None:
         else:
             fail_step(turn, step, Reason.VALIDATION_ERROR, text, summary=text)
         return
-    closed = StepClosed(step.id, turn.now, Status.SUCCEEDED, artifact, summary=summary, detail=detail)
-    conclude(turn, step, closed)
+    summary = with_vote(summary, detail)
+    conclude(turn, step, StepClosed(step.id, turn.now, Status.SUCCEEDED, artifact, summary=summary, detail=detail))
 
 
 def settle_route(turn: Turn, step: StepState, route: Route) -> None:

@@ -72,6 +72,8 @@ def read_source(path: str, limit: int) -> SourceText:
 
 def text_of(data: bytes, path: str) -> SourceText:
     """The source text of bytes that come from elsewhere; `path` names them in messages."""
+    if wide := _wide_encoding(data):
+        raise SourceError(f"{path}: the file is {wide}, not UTF-8", hint="save it as UTF-8 in your editor")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -98,6 +100,26 @@ def _read(handle: int, path: str, limit: int) -> bytes:
         if len(data) > limit:
             raise _too_large(path, limit, f"more than {limit:,}")
     return bytes(data)
+
+
+def _wide_encoding(data: bytes) -> str | None:
+    """The encoding of two or four bytes a character that a file is in, by its mark or by its zeros."""
+    for mark, name in _MARKS:
+        if data.startswith(mark):
+            return name
+    start = data[:64]
+    for zeros, name in ((start[1::2], "UTF-16 (little-endian)"), (start[0::2], "UTF-16 (big-endian)")):
+        if len(start) >= 8 and zeros.count(0) > len(zeros) * 3 // 4 and start.count(0) <= len(start) * 5 // 8:
+            return name
+    return None
+
+
+_MARKS = (
+    (b"\xff\xfe\0\0", "UTF-32"),
+    (b"\0\0\xfe\xff", "UTF-32"),
+    (b"\xff\xfe", "UTF-16"),
+    (b"\xfe\xff", "UTF-16"),
+)
 
 
 def _too_large(path: str, limit: int, size: str) -> SourceError:

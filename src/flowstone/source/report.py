@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
-from flowstone.diagnostics import SHOWN, Diagnostic, Severity
+from flowstone.diagnostics import SHOWN, WHOLE_FILE, Diagnostic, Severity
 from flowstone.values import Json
 
 _Painter: TypeAlias = Callable[[str, str], str]
@@ -31,12 +31,15 @@ def render_text(path: str, text: str, diagnostics: Sequence[Diagnostic], colour:
 
 
 def to_json(path: str, diagnostics: Iterable[Diagnostic]) -> list[dict[str, Json]]:
-    """One object a diagnostic: path, line, column, severity, code, message and, where known, hint."""
+    """One object a diagnostic: path, line, column, severity, code, message and, where known, hint.
+
+    Line and column are null where the file as a whole is meant.
+    """
     return [
         {
             "path": path,
-            "line": found.place.line,
-            "column": found.place.column,
+            "line": found.place.line or None,
+            "column": found.place.column or None,
             "severity": str(found.severity),
             "code": found.code,
             "message": found.message,
@@ -72,7 +75,7 @@ def visible(text: str) -> str:
 
 
 def _rows(path: str, lines: list[str], found: Diagnostic, paint: _Painter) -> list[str]:
-    place = f"{visible(path)}:{found.place.line}:{found.place.column}:"
+    place = f"{visible(path)}:" + (f"{found.place.line}:{found.place.column}:" if found.place.line else "")
     word = paint(str(found.severity) + ":", _SEVERITY_COLOURS[found.severity])
     rows = [f"{paint(place, _BOLD)} {word} {visible(found.message)} [{found.code}]"]
     if 1 <= found.place.line <= len(lines):
@@ -124,13 +127,15 @@ def _cell(char: str) -> tuple[str, int]:
 
 
 def _sarif_result(path: str, found: Diagnostic, numbers: dict[str, int]) -> dict[str, Json]:
-    region = {"startLine": found.place.line, "startColumn": found.place.column}
+    location: dict[str, Json] = {"artifactLocation": {"uri": _uri(path)}}
+    if found.place != WHOLE_FILE:
+        location["region"] = {"startLine": found.place.line, "startColumn": found.place.column}
     return {
         "ruleId": found.code,
         "ruleIndex": numbers[found.code],
         "level": str(found.severity),
         "message": {"text": f"{found.message} ({found.hint})" if found.hint else found.message},
-        "locations": [{"physicalLocation": {"artifactLocation": {"uri": _uri(path)}, "region": region}}],
+        "locations": [{"physicalLocation": location}],
     }
 
 

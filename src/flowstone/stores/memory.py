@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -40,7 +40,14 @@ class MemoryStore:
         first = max(after, 0)
         return (Recorded(seq, decode_event(body)) for seq, body in enumerate(bodies[first:], first + 1))
 
-    def append(self, run_id: str, expected: int, events: Sequence[Event], summary: RunSummary) -> int:
+    def append(
+        self,
+        run_id: str,
+        expected: int,
+        events: Sequence[Event],
+        summary: RunSummary,
+        meanwhile: Callable[[], object] | None = None,
+    ) -> int:
         run = self._run(run_id)
         if len(run.bodies) != expected:
             raise conflict(run_id, expected, len(run.bodies))
@@ -51,7 +58,9 @@ class MemoryStore:
             run.keep(event)
         run.bodies.extend(bodies)
         run.summary = summary
-        return len(run.bodies)
+        if meanwhile is not None:
+            meanwhile()
+        return expected + len(bodies)
 
     def record_outcome(self, run_id: str, unit: str, number: int, hash: str, outcome: Outcome) -> Outcome:
         body = encode_outcome(outcome)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -19,6 +19,8 @@ class Crash(BaseException):
 class When(StrEnum):
     BEFORE = "before"
     """The append did not happen."""
+    BETWEEN = "between"
+    """The append outlives the process, and what may start beside its sync was started; nobody was told."""
     AFTER = "after"
     """The append is durable, but nobody was told."""
 
@@ -38,13 +40,20 @@ class CrashingStore:
         self._when = when
         self._leases: list[Lease] = []
 
-    def append(self, run_id: str, expected: int, events: Sequence[Event], summary: RunSummary) -> int:
+    def append(
+        self,
+        run_id: str,
+        expected: int,
+        events: Sequence[Event],
+        summary: RunSummary,
+        meanwhile: Callable[[], object] | None = None,
+    ) -> int:
         store = self._living()
         self.appends += 1
         if self.appends != self._nth:
-            return store.append(run_id, expected, events, summary)
-        if self._when is When.AFTER:
-            store.append(run_id, expected, events, summary)
+            return store.append(run_id, expected, events, summary, meanwhile)
+        if self._when is not When.BEFORE:
+            store.append(run_id, expected, events, summary, meanwhile if self._when is When.BETWEEN else None)
         self._crash()
         raise Crash(f"{self._when} append {self._nth}")
 

@@ -117,6 +117,8 @@ class ModelServer:
         for task in list(talks):
             task.cancel()
         await asyncio.gather(*talks, return_exceptions=True)
+        # A closed connection lets go of its socket when the loop comes round.
+        await asyncio.sleep(0)
 
     async def _answer_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> bool:
         head = await reader.readuntil(b"\r\n\r\n")

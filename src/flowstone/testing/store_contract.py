@@ -127,6 +127,28 @@ class StoreContract:
         with pytest.raises(UnknownRun):
             store.load(run_id)
 
+    def test_meanwhile_comes_once_the_events_are_there(self, store: Store, open_store: OpenStore) -> None:
+        seen: list[int] = []
+
+        def look() -> None:
+            seen.append(len(list(open_store().read(RUN))))
+
+        for number in range(3):
+            assert store.append(RUN, number, [StepOpened("a", 1)], RunSummary(), look) == number + 1
+        assert seen == [1, 2, 3]
+        with pytest.raises(JournalConflict):
+            store.append(RUN, 0, [StepOpened("a", 1)], RunSummary(), look)
+        assert seen == [1, 2, 3]
+
+    def test_what_meanwhile_raises_takes_no_event_back(self, store: Store) -> None:
+        def broken() -> None:
+            raise LookupError("nothing to start it with")
+
+        with pytest.raises(LookupError):
+            store.append(RUN, 0, [StepOpened("a", 1)], RunSummary(), broken)
+        assert [entry.event for entry in store.read(RUN)] == [StepOpened("a", 1)]
+        assert store.append(RUN, 1, [StepOpened("b", 1)], RunSummary()) == 2
+
     def test_an_unknown_run_is_named(self, store: Store) -> None:
         calls: list[Callable[[], object]] = [
             lambda: store.load("nobody"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from flowstone.diagnostics import SHOWN, Diagnostic, Severity
+from flowstone.diagnostics import SHOWN, WHOLE_FILE, Diagnostic, Severity
 
 STRUCTURE = "invalid-workflow-structure"
 TASK = "invalid-task-yaml"
@@ -68,15 +68,9 @@ def _finding(file: str, issue: str, diagnostic: Diagnostic) -> dict[str, Any]:
     detail = diagnostic.message
     if diagnostic.hint and diagnostic.hint not in detail:
         detail = f"{detail} {diagnostic.hint}"
-    return {
-        "file": file,
-        "issue": issue,
-        "code": diagnostic.code,
-        "detail": detail,
-        "fixed": False,
-        "line": diagnostic.place.line,
-        "column": diagnostic.place.column,
-    }
+    finding = {"file": file, "issue": issue, "code": diagnostic.code, "detail": detail, "fixed": False}
+    place = diagnostic.place
+    return finding if place == WHOLE_FILE else {**finding, "line": place.line, "column": place.column}
 
 
 def _env_findings(linted: Linted) -> Iterator[dict[str, Any]]:

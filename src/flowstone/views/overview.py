@@ -1,7 +1,7 @@
 """A run as it stands, in words that belong to no language: one JSON document, or lines of text.
 
-Numbers stay exact and statuses are the core's own; a value that is kept outside the journal because
-of its size is named by its digest.
+Numbers stay exact and statuses are the same words in both; a value that is kept outside the journal
+because of its size is named by its digest.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from flowstone.run.state import Attempt, State, StepState
 from flowstone.values import canonical_json
 from flowstone.views.children import caller_of
 from flowstone.views.graph import kind_of
-from flowstone.views.text import one_line, plain_text, spell_count, spell_ms, tail
+from flowstone.views.text import notes_of, one_line, plain_text, short_unit, spell_count, spell_ms, spell_part, tail
 from flowstone.views.usage import (
     attempt_usage,
     budget_object,
@@ -31,6 +31,7 @@ from flowstone.views.usage import (
     usage_object,
     usage_text,
 )
+from flowstone.views.words import RUNNING, Word, plain_word
 
 MARKS = {
     Status.PENDING: "·",
@@ -62,6 +63,8 @@ class UnitRow(msgspec.Struct, frozen=True):
     exit_code: int | None = None
     usage: dict[str, Any] | None = None
     exchange: tuple[Exchange, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What a user should know of the result besides: that output was cut, that something was left running."""
 
 
 def document(
@@ -124,13 +127,13 @@ def text_lines(
     row: RunRow,
     state: State,
     now: int,
-    word: Callable[[str], str] = str,
+    word: Word = plain_word,
     *,
     units: bool = False,
     driver: str | None = None,
     children: Sequence[NestedRun] = (),
 ) -> list[str]:
-    """The run in lines of text; `word` gives a language's own word for a status, `driver` drives it now."""
+    """The run in lines of text; `word` gives the words for statuses, `driver` drives it now."""
     record = row.record
     lines = [
         f"{one_line(record.title or record.ref)}: {headline(state)}{_driven(state, driver)}",
@@ -154,7 +157,7 @@ def text_lines(
         lines.append("outputs")
         lines += [f"  {name} = {value_text(value)}" for name, value in state.outputs.items()]
     if state.error and not any(step.error == state.error for step in state.order):
-        lines += [f"error: {line}" for line in plain_text(state.error).splitlines()]
+        lines += [f"error: {line}" for line in plain_text(short_unit(state.error)).splitlines()]
     return lines
 
 
@@ -210,7 +213,7 @@ def unit_lines(row: UnitRow) -> list[str]:
     reason = f"  {row.reason}" if row.reason else ""
     took = f"  {spell_ms(row.duration)}" if row.duration is not None else ""
     used = f"  {usage_text(row.usage)}" if row.usage else ""
-    lines = [f"      {one_line(row.unit)}  {row.status}{reason}{took}{tried}{used}"]
+    lines = [f"      {one_line(short_unit(row.unit))}  {row.status}{reason}{took}{tried}{used}"]
     if row.reason or row.diagnostic:
         lines += _indented(row.diagnostic or row.error or "", "          ")
     for said in row.exchange:
@@ -218,7 +221,7 @@ def unit_lines(row: UnitRow) -> list[str]:
             f"          asked: {one_line(said.request[-VALUE_CHARS:])}",
             f"          said:  {one_line(said.answer)}",
         ]
-    return lines
+    return [*lines, *(f"          note: {one_line(short_unit(note), 400)}" for note in row.notes)]
 
 
 def unit_counts(step: StepState) -> dict[str, int]:
@@ -270,11 +273,18 @@ def skip_note(step: StepState) -> str | None:
     return None
 
 
+def step_notes(step: StepState, limit: int = 20) -> list[str]:
+    """The notes on the units of a step's last execution, with their names; at most `limit` and a count of the rest."""
+    noted = [(a.unit, a.outcome.warnings) for a in step.final_attempts() if a.outcome and a.outcome.warnings]
+    texts = [f'unit "{unit}": {note}' for unit, warnings in noted for note in notes_of(warnings, unit)]
+    return texts[:limit] + ([f"… and {len(texts) - limit:,} more"] if len(texts) > limit else [])
+
+
 def _step_document(state: State, step: StepState, now: int, units: bool) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "id": step.id,
         "kind": kind_of(step.plan),
-        "status": step.status.value,
+        "status": plain_word(step.status),
         "startedAt": iso_time(step.opened_at),
         "endedAt": iso_time(step.closed_at),
         "durationMs": step_duration(step, now),
@@ -287,6 +297,8 @@ def _step_document(state: State, step: StepState, now: int, units: bool) -> dict
         "note": skip_note(step),
         **usage_object(step_usage(state, step)),
     }
+    if notes := step_notes(step):
+        entry["notes"] = notes
     if step.blob is not None:
         entry["outputDigest"] = step.blob
     if units:
@@ -306,6 +318,7 @@ def _unit_document(row: UnitRow) -> dict[str, Any]:
         "error": row.error,
         "diagnostic": row.diagnostic,
         "exitCode": row.exit_code,
+        "notes": list(row.notes),
         **({"usage": row.usage} if row.usage else {}),
         **({"exchange": [{"request": e.request, "answer": e.answer} for e in row.exchange]} if row.exchange else {}),
     }
@@ -315,8 +328,7 @@ def _step_lines(state: State, step: StepState, now: int, width: int, word: Calla
     facts = [word(step.status.value)]
     counts = unit_counts(step)
     if step.fans_out and step.opened_at is not None:
-        done = counts["succeeded"] + counts["failed"]
-        facts.append(f"{done}/{spell_count(counts['total'], 'unit')}")
+        facts.append(spell_part(counts["succeeded"] + counts["failed"], counts["total"], "unit"))
         facts += [f"{counts['failed']} failed"] if counts["failed"] else []
     if (took := step_duration(step, now)) is not None:
         facts.append(spell_ms(took))
@@ -339,7 +351,7 @@ def _step_lines(state: State, step: StepState, now: int, width: int, word: Calla
 
 def _indented(text: str, indent: str) -> Iterator[str]:
     """The end of a text, line by line, behind an indent."""
-    kept = tail(plain_text(text), 4_000).text.strip("\n").split("\n")
+    kept = tail(plain_text(short_unit(text)), 4_000).text.strip("\n").split("\n")
     if len(kept) > DIAGNOSTIC_LINES:
         yield f"{indent}… {spell_count(len(kept) - DIAGNOSTIC_LINES, 'more line')} above"
     for line in itertools.islice(kept, max(0, len(kept) - DIAGNOSTIC_LINES), None):
@@ -352,7 +364,7 @@ def _unit_row(step: StepState, attempt: Attempt, attempts: int, now: int, used: 
     if attempt.lost:
         status = "lost"
     elif outcome is None:
-        status = "running"
+        status = RUNNING
     elif unit is not None and unit.retry_at is not None:
         status = "waiting"
     else:
@@ -371,4 +383,5 @@ def _unit_row(step: StepState, attempt: Attempt, attempts: int, now: int, used: 
         outcome.exit_code if outcome else None,
         used.get("usage"),
         outcome.exchange if outcome else (),
+        tuple(notes_of(outcome.warnings, attempt.unit)) if outcome else (),
     )

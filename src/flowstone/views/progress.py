@@ -12,7 +12,8 @@ import msgspec
 from flowstone.run.events import AttemptEnded, AttemptStarted, Event, RunInterrupted, Status, StepClosed, StepOpened
 from flowstone.run.state import State, StepState
 from flowstone.values import Json, canonical_json
-from flowstone.views.text import short_unit
+from flowstone.views.text import short_unit, spell_count, spell_part
+from flowstone.views.words import RUNNING
 
 Word = Callable[[str], str]
 """A language's word for a core status (`Dialect.word`)."""
@@ -33,14 +34,19 @@ class StepLine(msgspec.Struct, frozen=True):
 
 
 def plain_progress(state: State, event: Event, word: Word, told: dict[str, int]) -> Iterator[str]:
-    """The lines that an event is worth in a log. `told` keeps when each fan-out was last counted."""
+    """The lines that an event is worth in a log.
+
+    `told` keeps when each fan-out was last counted; a step that opens is told with its first unit, as
+    it may wait for a free slot until then.
+    """
     match event:
-        case StepOpened(step=step, count=count, loop=loop):
+        case StepOpened(step=step):
+            told.pop(step, None)
+        case AttemptStarted(step=step) if step not in told and event.index >= 0:
             told[step] = event.at
-            units = f", {count} units" if state.steps[step].fans_out else ""
-            yield f"{step}: started{units}{f', loop {loop}' if loop > 1 else ''}"
+            yield _started_line(state.steps[step])
         case AttemptEnded() if not event.outcome.ok:
-            yield f"{short_unit(event.unit)}: {event.outcome.error or event.outcome.reason}"
+            yield f"{short_unit(event.unit)}: {short_unit(event.outcome.error or str(event.outcome.reason)).rstrip()}"
         case AttemptEnded(step=step) if state.steps[step].fans_out:
             if event.at - told.setdefault(step, event.at) >= QUIET_MS:
                 told[step] = event.at
@@ -79,10 +85,10 @@ def step_line(step: StepState, word: Word, now: int | None = None) -> StepLine:
     return StepLine(
         step=step.id,
         status=step.status,
-        word=word(step.status.value),
+        word=RUNNING if step.status is Status.OPEN else word(step.status.value),
         took_ms=None if step.opened_at is None or end is None else end - step.opened_at,
         units=units_text(step) if step.fans_out and step.count else "",
-        error=step.error,
+        error=None if step.error is None else short_unit(step.error),
     )
 
 
@@ -93,10 +99,10 @@ def run_took_ms(state: State) -> int:
 
 
 def units_text(step: StepState) -> str:
-    """How far a fan-out is: `120/1000 units, 4 running, 3 failed`."""
-    parts = [f"{step.closed}/{step.count} units"]
-    parts += [f"{step.running} running"] if step.running else []
-    parts += [f"{step.failures} failed"] if step.failures else []
+    """How far a fan-out is: `120/1,000 units, 4 running, 3 failed`."""
+    parts = [spell_part(step.closed, step.count, "unit")]
+    parts += [f"{step.running:,} running"] if step.running else []
+    parts += [f"{step.failures:,} failed"] if step.failures else []
     return ", ".join(parts)
 
 
@@ -115,6 +121,11 @@ def elapsed_text(ms: int) -> str:
 def shown(value: Json) -> str:
     """A value for people: a text as it is, anything else as JSON."""
     return value if isinstance(value, str) else canonical_json(value)
+
+
+def _started_line(step: StepState) -> str:
+    units = f", {spell_count(step.count, 'unit')}" if step.fans_out else ""
+    return f"{step.id}: started{units}{f', loop {step.loop}' if step.loop > 1 else ''}"
 
 
 def _closed_line(line: StepLine) -> str:

@@ -7,7 +7,6 @@ run of ten thousand units too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from html import escape
 from typing import Any
 
@@ -32,6 +31,7 @@ from flowstone.views.text import one_line, plain_text, spell_count, spell_ms, sp
 from flowstone.views.timeline import timeline
 from flowstone.views.timeline_svg import timeline_svg
 from flowstone.views.usage import budget_warnings, run_usage, step_usage, usage_object, usage_text
+from flowstone.views.words import Word, plain_word
 
 TEXT_CHARS = 20_000
 """Characters that one text shows of itself."""
@@ -45,8 +45,8 @@ SCRUB = 2_000_000
 """Characters of one text that are looked at: its end."""
 
 
-def report_page(row: RunRow, state: State, now: int, word: Callable[[str], str] = str) -> str:
-    """The page of a run, whole; `now` is in milliseconds, `word` the language's word for a status."""
+def report_page(row: RunRow, state: State, now: int, word: Word = plain_word) -> str:
+    """The page of a run, whole; `now` is in milliseconds, `word` gives the words for statuses."""
     page = _Page(word)
     title = one_line(row.record.title or row.record.ref)
     body = [
@@ -54,7 +54,7 @@ def report_page(row: RunRow, state: State, now: int, word: Callable[[str], str] 
         '<h2>Graph</h2><div class="scroll">',
         graph_svg(state.plan, {step.id: step.status.value for step in state.order}, lambda step: f"#step-{step}"),
         '</div><h2>Timeline</h2><div class="scroll">',
-        timeline_svg(timeline(state, now, max(12, BARS // max(1, len(state.order))))),
+        timeline_svg(timeline(state, now, max(12, BARS // max(1, len(state.order)))), word),
         "</div>",
         *_outputs(page, state),
         "<h2>Steps</h2>",
@@ -63,7 +63,7 @@ def report_page(row: RunRow, state: State, now: int, word: Callable[[str], str] 
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{escape(title)}: {escape(state.status.value)}</title><style>{STYLE}</style></head><body>\n"
+        f"<title>{escape(title)}: {escape(word(state.status.value))}</title><style>{STYLE}</style></head><body>\n"
         + "\n".join(body)
         + "\n</body></html>\n"
     )
@@ -72,7 +72,7 @@ def report_page(row: RunRow, state: State, now: int, word: Callable[[str], str] 
 class _Page:
     """What is left of the page's allowances, and how texts are put on it."""
 
-    def __init__(self, word: Callable[[str], str]) -> None:
+    def __init__(self, word: Word) -> None:
         self.word = word
         self.left = PAGE_BYTES
         self.rows = UNIT_ROWS
@@ -193,6 +193,7 @@ def _unit(page: _Page, unit: UnitRow) -> str:
     if unit.reason:
         text = unit.diagnostic or unit.error or ""
         failure = escape(unit.reason) + (page.text(text, "bad") if text and page.left > 0 else "")
+    failure += "".join(f'<p class="dim">{escape(one_line(note, 400))}</p>' for note in unit.notes)
     if unit.exchange and page.left > 0:
         said = "".join(page.text(e.request, "dim") + page.text(e.answer) for e in unit.exchange)
         failure += f"<details><summary>asked and said</summary>{said}</details>"

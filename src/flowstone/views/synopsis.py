@@ -7,7 +7,7 @@ from typing import Any
 from flowstone.plan.model import Param, Plan
 from flowstone.values import canonical_json
 from flowstone.views.graph import graph_lines, kind_of
-from flowstone.views.text import one_line, plain_text
+from flowstone.views.text import one_line, plain_text, spell_count
 
 
 def synopsis(plan: Plan) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def plan_lines(plan: Plan, digest: str) -> list[str]:
     if budget.max_units is not None or budget.max_tokens is not None:
         lines.append(f"budget: {_ceiling(budget.max_units, 'units')}{_ceiling(budget.max_tokens, 'tokens')}".rstrip())
     if plan.limits.run_width is not None:
-        lines.append(f"at most {plan.limits.run_width} units at a time")
+        lines.append(f"at most {spell_count(plan.limits.run_width, 'unit')} at a time")
     return [*lines, f"plan {digest}"]
 
 

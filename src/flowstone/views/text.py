@@ -6,6 +6,7 @@ Every view and page passes what commands printed through `plain_text` before it 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import msgspec
 
@@ -63,11 +64,20 @@ DIGEST_CHARS = 12
 """Characters of a digest that a line of progress shows, as of a commit."""
 
 
-def short_unit(unit: str) -> str:
-    """A unit's id with its digest shortened, as progress shows it; `why` takes it like the whole one."""
-    step, colon, digest = unit.rpartition(":")
-    number = digest.partition("#")
-    return f"{step}:{number[0][:DIGEST_CHARS]}{number[1]}{number[2]}" if colon and len(number[0]) == 64 else unit
+_UNIT_DIGEST = re.compile(rf"(?<!sha256)(:[0-9a-f]{{{DIGEST_CHARS}}})[0-9a-f]{{{64 - DIGEST_CHARS}}}(?![0-9a-f])")
+
+
+def short_unit(text: str) -> str:
+    """A unit's id, or a text that names some, with the digests shortened: what every text for people shows.
+
+    JSON has the whole ids; `why` takes either.
+    """
+    return text if len(text) <= 64 else _UNIT_DIGEST.sub(r"\1", text)
+
+
+def notes_of(warnings: Iterable[str], unit: str) -> list[str]:
+    """The warnings of a unit's outcome as notes below that unit: without its name in front."""
+    return [text.removeprefix(f'unit "{unit}": ') for text in warnings]
 
 
 def spell_ms(duration: int | None) -> str:
@@ -88,6 +98,11 @@ def spell_ms(duration: int | None) -> str:
 def spell_count(number: int, noun: str) -> str:
     """`1 step`, `2 steps`, `10,000 units`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def spell_part(done: int, total: int, noun: str) -> str:
+    """`0/1 unit`, `120/1,000 units`, `10,000/10,000 units`."""
+    return f"{done:,}/{spell_count(total, noun)}"
 
 
 def spell_size(characters: int) -> str:

@@ -11,6 +11,7 @@ from flowstone.run.state import Attempt, State, StepState
 from flowstone.values import canonical_json, clip
 from flowstone.views.moments import iso
 from flowstone.views.specs import engine_of, runtime_kind
+from flowstone.views.text import notes_of
 from flowstone.views.usage import attempt_usage, usage_object
 from flowstone.views.words import Word
 
@@ -81,6 +82,8 @@ def _row(attempt: Attempt, word: Word, now: int) -> dict[str, Any]:
         "stale": idle >= STALE_MS,
         "staleIdleMs": idle if idle >= STALE_MS else None,
     }
+    if outcome is not None and outcome.warnings:
+        row["notes"] = notes_of(outcome.warnings, attempt.unit)
     if outcome is not None and outcome.exchange:
         row["exchange"] = [{"request": e.request, "answer": e.answer} for e in outcome.exchange]
     return row

@@ -24,7 +24,8 @@ from flowstone.run.outcome import Outcome
 from flowstone.run.state import State, StepState
 from flowstone.values import canonical_json, sha256_hex
 from flowstone.views.overview import skip_note
-from flowstone.views.text import one_line, spell_count, spell_ms
+from flowstone.views.text import notes_of, one_line, short_unit, spell_count, spell_ms
+from flowstone.views.words import RUNNING, plain_word
 
 
 class Why(msgspec.Struct, frozen=True):
@@ -66,12 +67,15 @@ def why(state: State, events: Iterable[Event], name: str) -> Why:
     if unit is None:
         return Why(step.id, None, *_without_units(state, step))
     story = _story(step, events, unit)
-    return Why(step.id, unit, *_of_unit(state, step, story))
+    return Why(step.id, unit, *_of_unit(state, step, unit, story))
 
 
 def why_lines(answer: Why) -> list[str]:
     """The answer in lines of text."""
-    return [f"{answer.unit or answer.step}: {answer.verdict}", *(f"  {fact}" for fact in answer.facts)]
+    return [
+        f"{short_unit(answer.unit or answer.step)}: {answer.verdict}",
+        *(f"  {short_unit(f)}" for f in answer.facts),
+    ]
 
 
 def _find(state: State, name: str) -> tuple[StepState, str | None]:
@@ -85,17 +89,28 @@ def _find(state: State, name: str) -> tuple[StepState, str | None]:
         found = [a.unit for a in step.final_attempts() if a.index == int(index)]
         if found:
             return step, found[0]
-        raise UsageError(f'Step "{step_id}" has started no unit {index}.')
-    matches = [(step, unit) for step in state.order for unit in _units(step) if unit == name]
-    matches = matches or [(step, unit) for step in state.order for unit in _units(step) if unit.startswith(name)]
+        raise UsageError(f'Step "{step_id}" has started no unit {index}.', hint=_range_hint(step))
+    every = [(step, unit) for step in state.order for unit in _units(step)]
+    matches = [(step, unit) for step, unit in every if name in (unit, short_unit(unit))]
+    matches = matches or [(step, unit) for step, unit in every if unit.startswith(name)]
     if len(matches) == 1:
         return matches[0]
     if matches:
-        shown = ", ".join(unit for _, unit in matches[:5])
+        shown = ", ".join(short_unit(unit) for _, unit in matches[:5])
         raise UsageError(f'"{name}" is the start of {spell_count(len(matches), "unit")}: {shown}')
     raise UsageError(
         f'The run has no step and no unit "{name}".', hint=f"Its steps: {', '.join(list(state.steps)[:20])}"
     )
+
+
+def _range_hint(step: StepState) -> str:
+    """Which indexes a step's units have; they count from 0."""
+    if step.opened_at is None:
+        return f"The step has not begun; `flowstone why RUN {step.id}` tells why."
+    if step.count == 0:
+        return "Its list was empty: it has no units."
+    kept = f"Its units are {step.id}[0]" + (f" to {step.id}[{step.count - 1}]" if step.count > 1 else "")
+    return f"{kept}; an index counts from 0."
 
 
 def _units(step: StepState) -> list[str]:
@@ -108,7 +123,7 @@ def _without_units(state: State, step: StepState) -> tuple[str, tuple[str, ...]]
         case Status.SKIPPED:
             return "skipped", (skip_note(step) or "the step was skipped",)
         case Status.UPSTREAM_FAILED:
-            return "blocked", _failed_upstream(state, step)
+            return step.status.value, _failed_upstream(state, step)
         case Status.PENDING:
             return "pending", _pending(state, step)
         case Status.FAILED | Status.HELD | Status.CANCELLED | Status.OPEN | Status.SUCCEEDED:
@@ -116,7 +131,7 @@ def _without_units(state: State, step: StepState) -> tuple[str, tuple[str, ...]]
             units = len(_units(step))
             if units:
                 facts.append(f'{spell_count(units, "unit")} ran; ask for one of them, as in "{step.id}[0]".')
-            return step.status.value, tuple(one_line(fact, 400) for fact in facts if fact)
+            return plain_word(step.status), tuple(one_line(fact, 400) for fact in facts if fact)
         case _:
             assert_never(step.status)
 
@@ -134,14 +149,14 @@ def _failed_upstream(state: State, step: StepState) -> tuple[str, ...]:
             break
         blocked = next((need for need in bad if need.status is Status.UPSTREAM_FAILED), None)
         if blocked is not None:
-            facts.append(f'step "{at.id}" needs "{blocked.id}", which was blocked itself')
+            facts.append(f'step "{at.id}" needs "{blocked.id}", which did not run either')
         at = blocked
     return tuple(facts)
 
 
 def _pending(state: State, step: StepState) -> tuple[str, ...]:
     waiting = [n for n in step.plan.needs if state.steps[n].status not in (Status.SUCCEEDED, Status.SKIPPED)]
-    facts = [f'waits for step "{need}", which is {state.steps[need].status.value}' for need in waiting]
+    facts = [f'waits for step "{need}", which is {plain_word(state.steps[need].status)}' for need in waiting]
     stopped = next((s for s in state.order if s.status in (Status.FAILED, Status.HELD)), None)
     if stopped is not None and state.plan.policies.on_failure is OnFailure.HALT:
         facts.append(f'the run admits nothing more, since step "{stopped.id}" {_past(stopped.status)}')
@@ -180,7 +195,7 @@ def _story(step: StepState, events: Iterable[Event], unit: str) -> Story:
     return story
 
 
-def _of_unit(state: State, step: StepState, story: Story) -> tuple[str, tuple[str, ...]]:
+def _of_unit(state: State, step: StepState, unit: str, story: Story) -> tuple[str, tuple[str, ...]]:
     last = story.begun[-1]
     facts: list[str] = []
     if last.opening < story.openings:
@@ -193,7 +208,7 @@ def _of_unit(state: State, step: StepState, story: Story) -> tuple[str, tuple[st
         verdict = _verdict(step, last)
         facts += _ran_because(state, step, story, last)
     if last.outcome is not None:
-        facts += _end_of(last)
+        facts += _end_of(last, unit)
     if last.hash:
         facts.append(f"input hash {last.hash}")
     return verdict, tuple(facts)
@@ -202,7 +217,7 @@ def _of_unit(state: State, step: StepState, story: Story) -> tuple[str, tuple[st
 def _verdict(step: StepState, last: Begun) -> str:
     if last.outcome is not None:
         return "succeeded" if last.outcome.ok else "failed"
-    return "running" if step.status is Status.OPEN else "lost"
+    return RUNNING if step.status is Status.OPEN else "lost"
 
 
 def _ran_because(state: State, step: StepState, story: Story, last: Begun) -> list[str]:
@@ -238,17 +253,18 @@ def _changed(step: StepState, before: Begun, last: Begun) -> list[str]:
     return [*facts, f"input hash before {before.hash}"]
 
 
-def _end_of(last: Begun) -> list[str]:
+def _end_of(last: Begun, unit: str) -> list[str]:
     assert last.outcome is not None
     took = spell_ms(last.ended_at - last.at) if last.ended_at is not None else ""
     number = f"attempt {last.number + 1}" if last.number else "the first attempt"
+    notes = [f"note: {note}" for note in notes_of(last.outcome.warnings, unit)]
     said = [
         fact
         for exchange in last.outcome.exchange
         for fact in (f"asked: {one_line(exchange.request[-400:], 400)}", f"answered: {one_line(exchange.answer, 400)}")
     ]
     if last.outcome.ok:
-        return [f"{number} succeeded after {took}", *said]
+        return [f"{number} succeeded after {took}", *notes, *said]
     facts = [f"{number} failed after {took}: {last.outcome.reason}"]
     text = last.outcome.diagnostic or last.outcome.error
-    return [*facts, *([one_line(text, 400)] if text else []), *said]
+    return [*facts, *([one_line(text, 400)] if text else []), *notes, *said]

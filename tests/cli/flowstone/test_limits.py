@@ -114,14 +114,15 @@ def test_older_runs_are_given_up_only_when_asked(begin, run, tmp_path):
     assert [line.split()[1] for line in run("flowstone", "list").stdout.splitlines()] == ["succeeded", "abandoned"]
 
 
-def test_ctrl_c_while_waiting_leaves_the_run_to_be_taken_up(begin, run, tmp_path):
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_while_waiting_leaves_the_run_to_be_taken_up(begin, run, tmp_path, number, code):
     begin("long.yaml", "--set", "n=1")
     until(lambda: marks(tmp_path))
     second = begin("work.yaml", "--set", "n=2")
     until(lambda: waiting(run, 1))
-    second.send_signal(signal.SIGINT)
-    _, told = second.communicate(timeout=30)
-    assert (second.returncode, "Traceback" in told) == (130, False)
+    second.send_signal(number)
+    said, told = second.communicate(timeout=60)
+    assert (second.returncode, "Traceback" in told, "flowstone resume" in said + told) == (code, False, True)
     assert run("flowstone", "list").stdout.splitlines()[0].split()[1] == "active"
 
 

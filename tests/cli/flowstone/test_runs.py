@@ -1,10 +1,7 @@
 """The verbs of flowstone that start, drive, show and end runs, as a person uses them."""
 
 import json
-import os
-import pty
 import re
-import select
 import signal
 import subprocess
 import sys
@@ -13,6 +10,7 @@ import time
 import pytest
 
 from tests.cli.flowstone.flows import BROKEN, CHAIN, MAP, NAP
+from tests.cli.flowstone.screens import on_a_terminal
 
 ITEMS = 'items=["a","bad","c"]'
 
@@ -169,32 +167,6 @@ def test_signals(project, environment, number, code):
     _, said = process.communicate(timeout=30)
     assert process.returncode == code
     assert "nothing that is done is lost" in said
-
-
-def on_a_terminal(project, environment, *argv, **variables):
-    """Run flowstone on a pseudo-terminal; returns exit code and what was drawn."""
-    master, slave = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-c", "from flowstone.cli.flowstone.main import main; main()", *argv],
-        cwd=project,
-        env={**environment, "TERM": "xterm-256color", **variables},
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-        start_new_session=True,
-    )
-    os.close(slave)
-    drawn = b""
-    while select.select([master], [], [], 60)[0]:
-        try:
-            chunk = os.read(master, 65_536)
-        except OSError:
-            break
-        if not chunk:
-            break
-        drawn += chunk
-    os.close(master)
-    return process.wait(timeout=60), drawn.decode()
 
 
 def test_a_terminal_gets_a_live_view_and_a_summary(project, environment):

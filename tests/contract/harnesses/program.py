@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ class Bench:
         async def main() -> Outcome:
             workspace = Workspace(base=str(self.work), cwd=str(self.work))
             commands = ProcessDispatcher(
-                workspace, self.env, Redactor(["run-secret"]), self.assets.__getitem__, self._line
+                workspace, self.env, Redactor(["run-secret"]), self.assets.__getitem__, self._heard
             )
             agents = AgentDispatcher(commands, self.env)
             try:
@@ -69,8 +70,8 @@ class Bench:
 
         return asyncio.run(main())
 
-    def _line(self, step: str, unit: str, text: str) -> None:
-        self.lines.append(text)
+    def _heard(self, step: str, unit: str, texts: Sequence[str]) -> None:
+        self.lines += texts
 
     @property
     def calls(self) -> list[list[str]]:

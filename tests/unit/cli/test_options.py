@@ -5,8 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from flowstone.cli.options import DeclaredFlag, FileFlags, run_click
-from flowstone.cli.param_flags import read_flags
-from flowstone.errors import FlowstoneError, InputError
+from flowstone.errors import FlowstoneError
 
 DECLARED = [DeclaredFlag("n", {"type": "integer", "default": 3}, "How many"), DeclaredFlag("long-name")]
 
@@ -107,73 +106,3 @@ def test_declarations_are_asked_for_only_when_needed():
     verb, _ = command(lambda target: asked.append(target) or [])
     run_click(verb, ["w", "--max-steps", "1"], "run")
     assert asked == []
-
-
-SCHEMAS = {
-    "s": {"type": "string"},
-    "n": {"type": "integer"},
-    "x": {"type": "number"},
-    "b": {"type": "boolean"},
-    "l": {"type": "array", "items": {"type": "integer"}},
-    "a": {"type": "array"},
-    "o": {"type": "object"},
-    "u": {},
-    "sn": {"type": ["string", "null"]},
-    "nn": {"type": ["integer", "null"]},
-}
-
-
-@pytest.mark.parametrize(
-    ("given", "values"),
-    [
-        ([("s", "1")], {"s": "1"}),
-        ([("s", None)], {"s": "true"}),
-        ([("n", "-1")], {"n": -1}),
-        ([("n", "1.0")], {"n": 1}),
-        ([("x", "1.5")], {"x": 1.5}),
-        ([("x", "1e3")], {"x": 1000}),
-        ([("b", None)], {"b": True}),
-        ([("b", "false")], {"b": False}),
-        ([("l", "1"), ("l", "2")], {"l": [1, 2]}),
-        ([("l", "[1, 2]")], {"l": [1, 2]}),
-        ([("l", "7")], {"l": [7]}),
-        ([("a", "x")], {"a": ["x"]}),
-        ([("o", '{"a": [1]}')], {"o": {"a": [1]}}),
-        ([("u", "12")], {"u": "12"}),
-        ([("u", None)], {"u": True}),
-        ([("z", "12")], {"z": "12"}),
-        ([("sn", "null")], {"sn": "null"}),
-        ([("nn", "null")], {"nn": None}),
-        ([("nn", "4")], {"nn": 4}),
-    ],
-)
-def test_values_by_schema(given, values):
-    result = read_flags(given, SCHEMAS)
-    assert result == values
-    assert [type(value) for value in result.values()] == [type(value) for value in values.values()]
-
-
-@pytest.mark.parametrize(
-    ("given", "part"),
-    [
-        ([("n", None)], "--n requires a value of type integer"),
-        ([("n", "x")], '--n must be integer; received "x"'),
-        ([("n", "")], "--n must be integer"),
-        ([("n", "1.5")], "--n must be integer"),
-        ([("n", "9007199254740993")], "--n must be integer"),
-        ([("x", "1e999")], "--x must be number"),
-        ([("x", "0x10")], "--x must be number"),
-        ([("s", "a"), ("s", "b")], "--s was provided more than once but is not declared as an array"),
-        ([("o", "{")], "--o must be object"),
-        ([("o", "[1]")], "--o must be object"),
-        ([("l", "a")], "--l must be integer"),
-        ([("l", "[1")], "--l must be a JSON array"),
-        ([("l", None)], "--l requires a value of type array"),
-        ([("b", "maybe")], "--b must be boolean"),
-    ],
-)
-def test_values_that_do_not_fit(given, part):
-    with pytest.raises(InputError) as caught:
-        read_flags(given, SCHEMAS)
-    assert part in str(caught.value)
-    assert caught.value.code == "INVALID_FLAG_VALUE"

@@ -42,8 +42,8 @@ def test_what_ends_together_is_one_commit():
     bench = Bench(spine(fan_out("m", "params.l", width=10)), params={"l": list(range(10))})
     appends = []
     real = bench.store.append
-    bench.store.append = lambda run, seq, events, summary: (
-        appends.append(len(events)) or real(run, seq, events, summary)
+    bench.store.append = lambda run, seq, events, summary, meanwhile=None: (
+        appends.append(len(events)) or real(run, seq, events, summary, meanwhile)
     )
     bench.drive()
     assert len(appends) == 2
@@ -69,10 +69,10 @@ def test_a_store_that_fails_ends_the_drive_and_what_runs():
     bench = Bench(dag(solo("a"), solo("b")), Script().on("a", ok(), delay_ms=10_000).on("b", ok(), delay_ms=10))
     real = bench.store.append
 
-    def append(run, seq, events, summary):
+    def append(run, seq, events, summary, meanwhile=None):
         if any(isinstance(event, AttemptEnded) for event in events):
             raise StoreError("disk full")
-        return real(run, seq, events, summary)
+        return real(run, seq, events, summary, meanwhile)
 
     bench.store.append = append
     with pytest.raises(StoreError, match="disk full"):

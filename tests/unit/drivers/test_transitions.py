@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
-from flowstone.drivers.transitions import abandoned, reopened, steps_to_reopen
-from flowstone.errors import IllegalTransition
-from flowstone.run.events import RunAbandoned, RunReopened, RunStatus
-from flowstone.testing.plans import dag, solo, spine
+from flowstone.drivers.transitions import abandoned, reopened, steps_to_reopen, unrouted
+from flowstone.errors import CorruptJournal, IllegalTransition
+from flowstone.run.events import RunAbandoned, RunReopened, RunStatus, StepClosed
+from flowstone.stores.memory import MemoryStore
+from flowstone.testing.plans import dag, route, solo, spine
 from flowstone.testing.scripted_dispatcher import Script
-from tests.driving import BAD, driven
+from tests.driving import BAD, Bench, driven, ok
 
 
 def failed_spine():
@@ -44,6 +46,47 @@ def test_a_failed_run_cannot_be_abandoned_again():
     with pytest.raises(IllegalTransition, match="already failed") as caught:
         abandoned(failed_spine(), 5)
     assert caught.value.code == "RUN_NOT_ACTIVE"
+
+
+ROUTED = spine(solo("a"), route("r", "steps.a.output", {"x": "b"}, "c"), solo("b"), solo("c"))
+
+
+def routed():
+    return driven(ROUTED, Script().on("a", ok("x")), max_steps=2)
+
+
+def test_a_route_without_its_selection_decides_again():
+    state = routed().state
+    assert unrouted(state) == ()
+    state.steps["r"].detail = {"route": {"value": "x"}}
+    assert unrouted(state) == ("r",)
+
+
+def test_a_selection_that_no_route_declares_is_a_damaged_journal():
+    bench = routed()
+    state = bench.state
+    state.steps["r"].detail = {"route": {"selected": "a"}}
+    with pytest.raises(CorruptJournal, match="none of its declared targets"):
+        unrouted(state)
+
+
+class Damaged(MemoryStore):
+    """Its journal has another selection than was recorded."""
+
+    def read(self, run_id, after=0):
+        for entry in super().read(run_id, after):
+            event = entry.event
+            if isinstance(event, StepClosed) and event.step == "r":
+                yield replace(entry, event=replace(event, detail={"route": {"selected": "zzz"}}))
+            else:
+                yield entry
+
+
+def test_a_drive_takes_up_no_run_with_such_a_selection():
+    bench = Bench(ROUTED, Script().on("a", ok("x")), store=Damaged())
+    bench.drive(max_steps=2)
+    with pytest.raises(CorruptJournal, match="zzz"):
+        bench.drive()
 
 
 def test_an_abandoned_run_can_be_taken_up_again():

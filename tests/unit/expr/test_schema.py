@@ -107,9 +107,9 @@ def test_exponential_schemas_end():
     schema: dict = {"type": "string"}
     for _ in range(40):
         schema = {"anyOf": [schema, schema]}
-    start = time.monotonic()
+    start = time.process_time()
     assert "checks" in validate(1, schema)[0]
-    assert time.monotonic() - start < 3
+    assert time.process_time() - start < 3
 
 
 def test_many_small_objects_are_checked_quickly():
@@ -124,9 +124,9 @@ def test_many_small_objects_are_checked_quickly():
         "additionalProperties": False,
     }
     value = [{"id": str(n), "n": n, "t": "a"} for n in range(10_000)]
-    start = time.monotonic()
+    start = time.process_time()
     assert validate(value, {"type": "array", "items": item}) == []
-    assert time.monotonic() - start < 1
+    assert time.process_time() - start < 1
 
 
 @pytest.mark.parametrize("keyword", NOT_ENFORCED.split())

@@ -79,6 +79,7 @@ def test_another_version_is_refused_with_what_to_do(version):
         (lambda p: p["steps"][0].update(schema={"type": "strig"}, has_schema=True), "strig"),
         (lambda p: p["steps"][0].update(schema={"required": 5}, has_schema=True), "required"),
         (lambda p: p["steps"][0].update(repeat={"type": "retry", "extra": -1}), "negative"),
+        (lambda p: p["steps"][0].update(repeat={"type": "retry", "extra": 1_000_001}), "more than 1000000"),
         (lambda p: p["steps"][0].update(gate={"max_loops": 101}), "max_loops"),
         (lambda p: p.update(budget={"max_units": 10_001}), "max_units"),
         (lambda p: p.update(budget={"max_units": 0}), "max_units"),

@@ -160,6 +160,6 @@ def test_any_text_is_split_without_loss(text, first_line):
 
 @pytest.mark.parametrize("hostile", ["[" * 200_000, ">" * 50_000, "*a **b " * 30_000, "## a\n" * 50_000, "`" * 100_000])
 def test_hostile_bodies_take_little_time(hostile):
-    start = time.monotonic()
+    start = time.process_time()
     sections("# t\n" + hostile, 1)
-    assert time.monotonic() - start < 4
+    assert time.process_time() - start < 4

@@ -175,9 +175,9 @@ def test_what_stays_wrong_where_all_is_allowed(text, code):
 def test_an_alias_bomb_is_stopped_by_the_node_bound():
     rows = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     rows += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12)]
-    start = time.monotonic()
+    start = time.process_time()
     assert problem("\n".join(rows), EVERYTHING).code == "yaml-node-limit"
-    assert time.monotonic() - start < 1
+    assert time.process_time() - start < 1
 
 
 def test_aliases_cannot_escape_the_depth_bound():
@@ -265,16 +265,16 @@ def test_private_characters_survive_beside_surrogate_pairs():
 
 
 def test_many_escapes_take_linear_time():
-    start = time.monotonic()
+    start = time.process_time()
     read("- '\\ud83d\\uDe00 \\u1234'\n" * 20_000)
-    assert time.monotonic() - start < 4
+    assert time.process_time() - start < 4
 
 
 def test_a_megabyte_takes_about_a_second():
     text = "".join(f'- name: step-{i}\n  run: ["echo", "text {i}"]\n  timeout: 10m\n' for i in range(15_000))
-    start = time.monotonic()
+    start = time.process_time()
     read(text, YamlRules(max_nodes=1_000_000))
-    assert time.monotonic() - start < 6
+    assert time.process_time() - start < 6
 
 
 PIECES = st.sampled_from(

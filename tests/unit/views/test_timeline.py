@@ -76,7 +76,7 @@ def test_a_wide_step_keeps_its_longest_bars():
 
 def test_the_picture_escapes_names():
     laid = timeline(state_of(spine(solo("a")), [driver(), opened("a", 0), started("a", 0, unit="<&>")]), T0 + 9)
-    assert "&lt;&amp;&gt;: open" in timeline_svg(laid)
+    assert "&lt;&amp;&gt;: running" in timeline_svg(laid)
 
 
 def test_a_run_that_never_started_has_empty_rows():

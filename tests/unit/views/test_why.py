@@ -118,8 +118,8 @@ def test_blocked_names_the_step_that_failed_first():
         closed("c", 5, Status.UPSTREAM_FAILED),
     ]
     text = said(explain(plan, events, "c"))
-    assert text.startswith("c: blocked")
-    assert 'step "c" needs "b", which was blocked itself' in text
+    assert text.startswith("c: upstream_failed")
+    assert 'step "c" needs "b", which did not run either' in text
     assert 'step "b" needs "a", which failed: exited 1' in text
 
 

@@ -8,7 +8,7 @@ from flowstone.cli.akm.stored import AFTER_REF, command_of, listing, read_input,
 from flowstone.cli.common import output_options
 from flowstone.cli.lazy import LazyGroup, Verb
 from flowstone.cli.render.formats import Format, Output, deliver, emit
-from flowstone.cli.render.terminal import neutral, say
+from flowstone.cli.render.terminal import neutral, say_document
 
 _HERE = "flowstone.cli.akm.env"
 VERBS = {
@@ -94,7 +94,7 @@ def export(ref: str) -> None:
     output = Output()
     for name, value in _values(ref, output).items():
         if name.replace("_", "a").isalnum():
-            say(f"export {name}={shlex.quote(value)}\n")
+            say_document(f"export {name}={shlex.quote(value)}\n")
         else:
             output.warn(f"{name} is left out: no shell variable can have that name.")
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from flowstone.cli import exit_codes
-from flowstone.cli.akm.runs import DIALECT, RUN_ID, SOURCE_CHANGED, run_id_of, unknown, word_of
+from flowstone.cli.akm.runs import DIALECT, RUN_ID, SOURCE_CHANGED, refuse_foreign, run_id_of, unknown, word_of
 from flowstone.cli.common import output_options
 from flowstone.cli.options import DeclaredFlag, FileFlags, GivenFlag
 from flowstone.cli.render.formats import Output, emit
-from flowstone.cli.runs import SIGNALS
+from flowstone.cli.runs import SIGNALS, keep_what_is_there
 from flowstone.errors import FlowstoneError, IllegalTransition, LeaseHeld, UnknownRun, UsageError
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ def _run(flow: Flowstone, target: str, given: Given, options: DriveOptions, outp
         output.warn(text)
     progress, lines = progress_of(output, word_of(flow))
     try:
+        keep_what_is_there()
         report = flow.drive(started.run_id, given, options=options, observer=progress, lines=lines)
     finally:
         progress.close()
@@ -127,6 +128,7 @@ def _started(flow: Flowstone, target: str, given: Given, new: bool) -> Started:
     from flowstone.api import Started
 
     if not RUN_ID.fullmatch(target):
+        refuse_foreign(flow, target)
         return flow.start(target, given, new=new)
     run_id = run_id_of(flow, target)
     if given.texts:

@@ -31,11 +31,33 @@ def reading_store(flow: Flowstone) -> Store:
 
 
 def run_id_of(flow: Flowstone, target: str) -> str:
-    """The full id of a run by its id or unique prefix."""
+    """The full id of an akm run by its id or unique prefix."""
     try:
-        return flow.wiring.store_of(target, readonly=True)[1]
+        store, run_id = flow.wiring.store_of(target, readonly=True)
     except UnknownRun as error:
         raise unknown(target) if error.code == UnknownRun.code else error from None
+    if store is not reading_store(flow):
+        raise of_another_language(run_id)
+    return run_id
+
+
+def of_another_language(run_id: str) -> UnknownRun:
+    return UnknownRun(
+        f"Workflow run {run_id} is no run of an akm workflow.",
+        hint=f"Show it with: flowstone status {run_id} (and go on with it by: flowstone resume {run_id})",
+    )
+
+
+def refuse_foreign(flow: Flowstone, target: str) -> None:
+    """UnknownRun that names the command which knows it, when a target is a run of another language."""
+    if is_path(target) or "/" in target:
+        return
+    try:
+        store, run_id = flow.wiring.store_of(target, readonly=True)
+    except UnknownRun:
+        return
+    if store is not reading_store(flow):
+        raise of_another_language(run_id)
 
 
 def unknown(target: str) -> UnknownRun:
@@ -50,6 +72,7 @@ def latest_run(flow: Flowstone, target: str, *, all_scopes: bool = False) -> str
     store = reading_store(flow)
     rows = [row for ref in refs_of(flow, target) for row in store.find(scope=scope, ref=ref)]
     if not rows:
+        refuse_foreign(flow, target)
         raise UnknownRun(f"No workflow runs found for {target}", hint=f"Start one with: akm workflow run {target}")
     return max(rows, key=_updated).record.id
 

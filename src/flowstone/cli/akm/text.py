@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowstone.cli.render.formats import Envelope, Format, Writer
 from flowstone.cli.render.terminal import neutral, one_line
+from flowstone.views.text import short_unit
 from flowstone.views.usage import usage_text
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def _facts(run: dict[str, Any], envelope: dict[str, Any]) -> list[str]:
 def _step_line(step: dict[str, Any]) -> str:
     about = step.get("notes") or step.get("summary") or ""
     used = usage_text(step.get("usage"))
-    words = [step["id"], step["status"], *([used] if used else []), one_line(about)]
+    words = [step["id"], step["status"], *([used] if used else []), one_line(short_unit(about))]
     return f"  {GLYPHS.get(step['status'], '?')} {'  '.join(words)}".rstrip()
 
 
@@ -93,13 +94,14 @@ def _commands(resume: str, then: str, front: str) -> list[str]:
 
 
 def _executed_line(step: dict[str, Any]) -> str:
-    return f"  {'✓' if step['ok'] else '✗'} {step['stepId']}  {one_line(step['summary'] or '')}".rstrip()
+    return f"  {'✓' if step['ok'] else '✗'} {step['stepId']}  {one_line(short_unit(step['summary'] or ''))}".rstrip()
 
 
 def _unit_line(unit: dict[str, Any]) -> str:
-    words = [GLYPHS.get(unit["status"], "?"), unit["unitId"], unit["status"], unit["failureReason"] or ""]
+    words = [GLYPHS.get(unit["status"], "?"), short_unit(unit["unitId"]), unit["status"], unit["failureReason"] or ""]
     words += [used] if (used := usage_text(unit.get("usage"))) else []
-    return ("  " + "  ".join([*words, one_line(unit["diagnostic"] or "")])).rstrip()
+    line = ("  " + "  ".join([*words, one_line(short_unit(unit["diagnostic"] or ""))])).rstrip()
+    return "\n".join([line, *(f"      note: {one_line(short_unit(note))}" for note in unit.get("notes", ()))])
 
 
 def writers(row: RunRow, state: State, word: Word, now: int) -> dict[Format, Writer]:

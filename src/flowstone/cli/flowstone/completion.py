@@ -7,7 +7,7 @@ import importlib
 import click
 from click.shell_completion import get_completion_class
 
-from flowstone.cli.render.terminal import say
+from flowstone.cli.render.terminal import say_document
 
 PROGRAMS = ("flowstone", "akm", "orun")
 SHELLS = ("bash", "zsh", "fish")
@@ -27,4 +27,4 @@ def command(shell: str, program: str) -> None:
     kind = get_completion_class(shell)
     assert kind is not None
     main = importlib.import_module(f"flowstone.cli.{program}.main").command
-    say(kind(main, {}, program, f"_{program.upper()}_COMPLETE").source() + "\n")
+    say_document(kind(main, {}, program, f"_{program.upper()}_COMPLETE").source() + "\n")

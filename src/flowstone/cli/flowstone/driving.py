@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from flowstone.cli.runs import ended_with, milliseconds, now_ms, word_of
+from flowstone.cli.runs import ended_with, keep_what_is_there, milliseconds, now_ms
 
 if TYPE_CHECKING:
     from flowstone.api import Flowstone, Given
@@ -34,14 +34,15 @@ def drive_and_tell(
 ) -> int:
     """Drive a run to where it gets, with progress and summary; returns the exit code."""
     from flowstone.cli.flowstone.watch import Progress
+    from flowstone.views.words import plain_word
 
     timeout = bounds.pop("timeout")
     options = flow.drive_options(
         timeout_ms=milliseconds(timeout) if timeout else None, **{k: v for k, v in bounds.items() if v}
     )
-    view = flow.status(run_id)
-    progress = Progress(word_of(flow, view.row.record.dialect), quiet=quiet, on_stderr=as_json)
+    progress = Progress(plain_word, quiet=quiet, on_stderr=as_json)
     try:
+        keep_what_is_there()
         report = flow.drive(
             run_id,
             given,
@@ -54,11 +55,11 @@ def drive_and_tell(
         progress.close()
     progress.tell_end(report)
     if as_json:
-        from flowstone.cli.render.terminal import say
+        from flowstone.cli.render.terminal import say_document
         from flowstone.values import pretty_json
         from flowstone.views.overview import document
 
-        say(pretty_json(document(report.row, report.state, now_ms())) + "\n")
+        say_document(pretty_json(document(report.row, report.state, now_ms())) + "\n")
     return ended_with(report)
 
 

@@ -9,16 +9,16 @@ import click
 
 from flowstone.cli import exit_codes
 from flowstone.cli.errors import Exit
-from flowstone.cli.render.terminal import say, terminal_of
-from flowstone.diagnostics import Diagnostic, Place, Severity, errors_of
-from flowstone.errors import FlowstoneError
+from flowstone.cli.render.terminal import say, say_document, terminal_of
+from flowstone.diagnostics import Diagnostic, Severity, errors_of
+from flowstone.errors import SourceError, UsageError
 from flowstone.values import pretty_json
 
 if TYPE_CHECKING:
     from flowstone.api import Flowstone
 
-Found = tuple[str, str, tuple[Diagnostic, ...]]
-"""A file, its text and what is wrong with it."""
+Found = tuple[str, str, tuple[Diagnostic, ...], int]
+"""A file, its text, what is wrong with it, and what the command ends with because of it."""
 
 
 @click.command("lint", epilog="Example: flowstone lint release.md flows/*.yaml")
@@ -32,7 +32,7 @@ Found = tuple[str, str, tuple[Diagnostic, ...]]
     help="How to print the mistakes.",
 )
 def command(files: tuple[str, ...], form: str) -> None:
-    """Check workflow files (or refs) for mistakes. Ends with 1 if a file has errors."""
+    """Check workflow files (or refs) for mistakes. Ends with 1 if a file has errors, 2 if one cannot be read."""
     from flowstone.api import Flowstone
 
     with Flowstone() as flow:
@@ -44,18 +44,19 @@ def command(files: tuple[str, ...], form: str) -> None:
     else:
         from flowstone.api import diagnostics_sarif
 
-        say(pretty_json(diagnostics_sarif([(path, diagnostics) for path, _, diagnostics in found])) + "\n")
-    if any(errors_of(diagnostics) for _, _, diagnostics in found):
-        raise Exit(exit_codes.FAILED)
+        say_document(pretty_json(diagnostics_sarif([(path, diagnostics) for path, _, diagnostics, _ in found])) + "\n")
+    raise Exit(max(code for *_, code in found))
 
 
 def _check(flow: Flowstone, target: str) -> Found:
     try:
         workflow = flow.compile(target)
-    except FlowstoneError as error:
-        code = error.code.lower().replace("_", "-")
-        return target, "", (Diagnostic(code, error.message, Place(), error.hint),)
-    return workflow.path, workflow.source.text, workflow.diagnostics
+    except (SourceError, UsageError) as error:
+        from flowstone.api.texts import unreadable
+
+        return target or '""', "", (unreadable(target, error),), exit_codes.exit_code(error)
+    code_of_errors = exit_codes.FAILED if errors_of(workflow.diagnostics) else exit_codes.OK
+    return workflow.path, workflow.source.text, workflow.diagnostics, code_of_errors
 
 
 def _print_text(found: list[Found]) -> None:
@@ -63,7 +64,7 @@ def _print_text(found: list[Found]) -> None:
 
     colour = terminal_of(sys.stdout).colour
     counts = {severity: 0 for severity in Severity}
-    for path, text, diagnostics in found:
+    for path, text, diagnostics, _ in found:
         say(diagnostics_text(path, text, diagnostics, colour=colour) if diagnostics else f"{path}: ok\n")
         for diagnostic in diagnostics:
             counts[diagnostic.severity] += 1
@@ -76,9 +77,9 @@ def _print_json(found: list[Found]) -> None:
 
     files = [
         {"path": path, "ok": not errors_of(diagnostics), "diagnostics": diagnostics_json(path, diagnostics)}
-        for path, _, diagnostics in found
+        for path, _, diagnostics, _ in found
     ]
-    say(pretty_json({"ok": all(file["ok"] for file in files), "files": files}) + "\n")
+    say_document(pretty_json({"ok": all(file["ok"] for file in files), "files": files}) + "\n")
 
 
 def _count(number: int, noun: str) -> str:

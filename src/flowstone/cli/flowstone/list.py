@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from flowstone.cli.render.terminal import one_line, say
+from flowstone.cli.render.terminal import one_line, say, say_document
 
 
 @click.command("list", epilog="Example: flowstone list --active")
@@ -22,7 +22,7 @@ def command(active: bool, limit: int, as_json: bool) -> None:
         waiting = flow.waiting()
     entries = [run_entry(row) for row in rows]
     if as_json:
-        say(pretty_json({"runs": entries}) + "\n")
+        say_document(pretty_json({"runs": entries}) + "\n")
         return
     if not entries:
         say("no runs yet; start one with: flowstone run FILE\n")

@@ -36,7 +36,7 @@ VERBS = {
 command = LazyGroup(
     "flowstone",
     VERBS,
-    bare_help=True,
+    bare_usage=True,
     help="Run workflow files durably: akm Markdown, akm YAML and orun.dev/v1.",
     epilog="Example: flowstone run release.md --set version=1.2",
     params=[version_option()],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from flowstone.cli.flowstone.sources import compile_errors_shown
-from flowstone.cli.render.terminal import neutral, say
+from flowstone.cli.render.terminal import neutral, say, say_document
 
 
 @click.command("plan", epilog="Example: flowstone plan release.md --json | jq .plan.steps")
@@ -20,6 +20,8 @@ def command(file: str, as_json: bool) -> None:
     with Flowstone() as flow, compile_errors_shown(flow):
         frozen = flow.plan(file)
     if as_json:
-        say(pretty_json({"planHash": frozen.hash, "plan": decode_json(frozen.text, whole_floats=False)}) + "\n")
+        say_document(
+            pretty_json({"planHash": frozen.hash, "plan": decode_json(frozen.text, whole_floats=False)}) + "\n"
+        )
         return
     say("".join(f"{neutral(line)}\n" for line in plan_lines(frozen.plan, frozen.hash)))

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import click
 
-from flowstone.cli.render.terminal import say
+from flowstone.cli.render.terminal import say, say_document
 from flowstone.errors import InputError
 
 
@@ -23,7 +23,7 @@ def command(language: str | None) -> None:
     match = [item for item in known if item in (name, f"{name}-workflow")]
     if not match:
         raise InputError(f'There is no language "{language}".', hint=f"Known: {', '.join(known)}.")
-    say((files("flowstone") / "schemas" / f"{match[0]}.json").read_text("utf-8"))
+    say_document((files("flowstone") / "schemas" / f"{match[0]}.json").read_text("utf-8"))
 
 
 def languages() -> list[str]:

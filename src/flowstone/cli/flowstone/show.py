@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from flowstone.cli.flowstone.sources import compile_errors_shown
-from flowstone.cli.render.terminal import neutral, say
+from flowstone.cli.render.terminal import neutral, say, say_document
 
 
 @click.command("show", epilog="Example: flowstone show workflows/release")
@@ -20,6 +20,6 @@ def command(file: str, as_json: bool) -> None:
     with Flowstone() as flow, compile_errors_shown(flow):
         plan = flow.compiled_plan(file)
     if as_json:
-        say(pretty_json(synopsis(plan)) + "\n")
+        say_document(pretty_json(synopsis(plan)) + "\n")
     else:
         say("".join(f"{neutral(line)}\n" for line in synopsis_lines(plan)))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from flowstone.cli.flowstone.choice import run_choice
-from flowstone.cli.render.terminal import neutral, say, terminal_of
-from flowstone.cli.runs import chosen_run, now_ms, word_of
+from flowstone.cli.render.terminal import clipped, neutral, say, say_document, terminal_of
+from flowstone.cli.runs import chosen_run, now_ms
 
 if TYPE_CHECKING:
     from flowstone.api import Flowstone, RunView
@@ -35,7 +35,8 @@ def command(run: str | None, last: bool, units: bool, as_json: bool, form: str |
         if watch:
             _follow(flow, chosen, units)
         else:
-            say(_rendered(flow, flow.status(chosen), form, units))
+            tell = say if form == "text" else say_document
+            tell(_rendered(flow, flow.status(chosen), form, units))
 
 
 def _rendered(flow: Flowstone, view: RunView, form: str, units: bool) -> str:
@@ -51,14 +52,12 @@ def _rendered(flow: Flowstone, view: RunView, form: str, units: bool) -> str:
             )
             + "\n"
         )
-    word = word_of(flow, view.row.record.dialect)
     if form == "html":
         from flowstone.views.report import report_page
+        from flowstone.views.words import plain_word
 
-        return report_page(view.row, view.state, now_ms(), word)
-    lines = overview.text_lines(
-        view.row, view.state, now_ms(), word, units=units, driver=view.driver, children=view.children
-    )
+        return report_page(view.row, view.state, now_ms(), plain_word)
+    lines = overview.text_lines(view.row, view.state, now_ms(), units=units, driver=view.driver, children=view.children)
     if (waiting := flow.waiting().get(view.row.record.id)) is not None:
         lines.insert(1, f"  {waiting.text}")
     return "".join(f"{neutral(line)}\n" for line in lines) + _hint(view)
@@ -73,14 +72,23 @@ def _hint(view: RunView) -> str:
 
 def _follow(flow: Flowstone, run: str, units: bool) -> None:
     """Print the run again whenever it has changed: over the old text on a terminal, else behind it."""
-    live = terminal_of(sys.stdout).live
+    terminal = terminal_of(sys.stdout)
+    live = terminal.live
     shown, seen = 0, -1
     while True:
         view = flow.status(run)
         if live or view.state.seq != seen:
             text = _rendered(flow, view, "text", units)
+            if live:
+                text = _screenful(text, terminal.width, terminal.height)
             say((f"\x1b[{shown}F\x1b[J" if live and shown else "") + text)
             shown, seen = text.count("\n"), view.state.seq
         if not view.state.active or view.state.interrupted is not None or view.driver is None:
             return
         time.sleep(INTERVAL)
+
+
+def _screenful(text: str, width: int, height: int) -> str:
+    """What fits a screen, a row a line, so that it can be drawn over: the end of a longer text."""
+    lines = text.splitlines()[-max(1, height - 1) :]
+    return "".join(f"{clipped(line, width)}\n" for line in lines)

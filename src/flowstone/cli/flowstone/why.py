@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from flowstone.cli.render.terminal import neutral, say
+from flowstone.cli.render.terminal import neutral, say, say_document
 from flowstone.errors import UsageError
 
 
@@ -30,6 +30,6 @@ def command(words: tuple[str, ...], last: bool, as_json: bool) -> None:
         answer = why(view.state, events, words[-1])
     if as_json:
         facts = {"step": answer.step, "unit": answer.unit, "verdict": answer.verdict, "facts": list(answer.facts)}
-        say(pretty_json(facts) + "\n")
+        say_document(pretty_json(facts) + "\n")
     else:
         say("".join(f"{neutral(line)}\n" for line in why_lines(answer)))

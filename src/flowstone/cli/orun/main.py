@@ -13,7 +13,7 @@ VERBS = {"workflow": Verb("flowstone.cli.orun.workflow", "Validate, view and run
 command = LazyGroup(
     "orun",
     VERBS,
-    bare_help=True,
+    bare_usage=True,
     help="Run orun.dev/v1 workflow files durably.",
     epilog="Example: orun workflow run release.yaml --set version=1.2",
     params=[version_option()],

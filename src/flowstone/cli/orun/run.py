@@ -11,7 +11,7 @@ from flowstone.cli.declared import TakesFile
 from flowstone.cli.errors import Exit
 from flowstone.cli.orun.files import LANGUAGE
 from flowstone.cli.render.terminal import neutral, say
-from flowstone.cli.runs import ended_with, given_of
+from flowstone.cli.runs import ended_with, given_of, keep_what_is_there
 from flowstone.errors import InputError
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def _drive(flow: Flowstone, run_id: str, given: Given, max_parallel: int | None,
     observer = OrunLines(sys.stdout, flow.dialect(LANGUAGE).word)
     options = flow.drive_options(max_parallel=max_parallel)
     reopen = reopen and flow.status(run_id).state.status != "succeeded"
+    keep_what_is_there()
     try:
         return flow.drive(run_id, given, options=options, observer=observer, reopen=reopen, lines=True)
     finally:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from flowstone.cli.render.terminal import neutral, say
+from flowstone.cli.render.terminal import neutral, say, say_document
 from flowstone.errors import UsageError
 
 if TYPE_CHECKING:
@@ -46,7 +46,9 @@ class Output(NamedTuple):
     def warn(self, text: str) -> None:
         """A line on stderr, unless the user wants quiet."""
         if not self.quiet:
-            say(f"warning: {neutral(text)}\n", sys.stderr)
+            from flowstone.views.text import short_unit
+
+            say(f"warning: {neutral(short_unit(text))}\n", sys.stderr)
 
 
 Envelope: TypeAlias = dict[str, Any]
@@ -66,8 +68,10 @@ def emit(envelope: Envelope, output: Output, writers: Mapping[Format, Writer] | 
 
 def deliver(text: str, output: Output) -> None:
     """Text to stdout, or to the file in one piece."""
-    if output.file is None:
+    if output.file is None and output.format is Format.TEXT:
         say(text)
+    elif output.file is None:
+        say_document(text)
     else:
         write_file(output.file, text)
 

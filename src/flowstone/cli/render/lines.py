@@ -6,6 +6,7 @@ side never mix. Both classes implement `ports.observer.Observer`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
@@ -36,6 +37,9 @@ LAG_S = 0.05
 LINE_CHARS = 2_000
 """Characters of a printed line that plain progress shows."""
 
+_UNIT = re.compile(r'^unit "([^":]+):solo"')
+"""A unit as warnings name it; orun's files know steps only."""
+
 COLOURS = {"succeeded": GREEN, "failed": RED, "held": YELLOW, "upstream_failed": YELLOW}
 
 
@@ -54,10 +58,15 @@ class LineWriter:
             self.add(line.replace("\n", " "))
 
     def add(self, line: str) -> None:
-        """One line without line feeds, as commands print them by the million."""
+        """One line without line feeds, or several of them joined."""
         self._pending.append(line)
         if self._due is None:
             self._due = call_soon(LAG_S, self.flush)
+
+    def add_all(self, before: str, lines: Sequence[str]) -> None:
+        """Lines without line feeds, each with the same text in front."""
+        if lines:
+            self.add(before + f"\n{before}".join(lines))
 
     def flush(self) -> None:
         joined = "\n".join(self._pending)
@@ -95,8 +104,11 @@ class PlainLines:
     def line(self, step: str, unit: str, text: str) -> None:
         self._writer.add(f"{short_unit(unit)} │ {clip(text, LINE_CHARS)}")
 
+    def lines(self, step: str, unit: str, texts: Sequence[str]) -> None:
+        self._writer.add_all(f"{short_unit(unit)} │ ", [clip(text, LINE_CHARS) for text in texts])
+
     def warned(self, text: str) -> None:
-        self._writer.put([f"warning: {text}"])
+        self._writer.put([f"warning: {short_unit(text)}"])
 
     def close(self) -> None:
         self._writer.flush()
@@ -118,8 +130,11 @@ class OrunLines:
     def line(self, step: str, unit: str, text: str) -> None:
         self._writer.add(f"    {step} │ {text}")
 
+    def lines(self, step: str, unit: str, texts: Sequence[str]) -> None:
+        self._writer.add_all(f"    {step} │ ", texts)
+
     def warned(self, text: str) -> None:
-        self._writer.put([f"  ! {text}"])
+        self._writer.put(["  ! " + _UNIT.sub(r"step \1", text)])
 
     def close(self) -> None:
         self._writer.flush()
@@ -128,7 +143,9 @@ class OrunLines:
 def summary(state: State, word: Word, terminal: Terminal) -> list[str]:
     """The account at the end of a run: a line for each step, then the run and what it gave."""
     width = max((len(step.id) for step in state.order), default=0)
-    lines = [text for step in state.order for text in _step_lines(step_line(step, word), terminal, width)]
+    steps = [step_line(step, word) for step in state.order]
+    longest = max((len(line.word) for line in steps), default=0)
+    lines = [text for line in steps for text in _step_lines(line, terminal, width, longest)]
     status = terminal.paint(word(state.status.value), BOLD)
     used = usage_text(usage_object(run_usage(state)).get("usage"))
     took = elapsed_text(run_took_ms(state))
@@ -149,9 +166,9 @@ def call_soon(seconds: float, call: Callable[[], None]) -> object:
         return None
 
 
-def _step_lines(line: StepLine, terminal: Terminal, width: int) -> list[str]:
+def _step_lines(line: StepLine, terminal: Terminal, width: int, longest: int) -> list[str]:
     took = "" if line.took_ms is None else elapsed_text(line.took_ms)
-    word = terminal.paint(f"{line.word:<10}", COLOURS.get(line.status, DIM))
+    word = terminal.paint(f"{line.word:<{longest}}", COLOURS.get(line.status, DIM))
     first = f"  {one_line(line.step):<{width}}  {word}  {took:>6}  {line.units}".rstrip()
     return [first] + ([f"      {terminal.paint('✕', RED)} {one_line(line.error)}"] if line.error else [])
 

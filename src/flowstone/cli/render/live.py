@@ -9,15 +9,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from flowstone.cli.render.lines import call_soon, summary
-from flowstone.cli.render.terminal import Terminal, one_line, say
+from flowstone.cli.render.terminal import Terminal, clipped, fitted, one_line, say
 from flowstone.views.progress import Word, elapsed_text, step_line
+from flowstone.views.text import short_unit, spell_count
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
+    from rich.console import Console, Group
 
     from flowstone.run.events import Event
     from flowstone.run.state import State, StepState
@@ -32,6 +32,8 @@ GLYPHS = {
     "cancelled": ("✗", "dim"),
     "pending": ("·", "dim"),
 }
+NARROW = 60
+"""On a screen of fewer columns a step's units and time are left out."""
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
@@ -45,7 +47,12 @@ class LiveView:
         self._stream = stream
         self._word = word
         self._terminal = terminal
-        self._console = Console(file=stream, force_terminal=True, no_color=not terminal.colour, highlight=False)
+        self._console = Console(
+            file=cast(TextIO, _Fitting(stream)),
+            force_terminal=True,
+            color_system="standard" if terminal.colour else None,
+            highlight=False,
+        )
         self._live = Live(console=self._console, auto_refresh=False, transient=True)
         self._state: State | None = None
         self._below: dict[str, State] = {}
@@ -65,11 +72,11 @@ class LiveView:
         self._soon()
 
     def line(self, step: str, unit: str, text: str) -> None:
-        self._above.append(f"{one_line(unit)} │ {one_line(text)}")
+        self._above.append(f"{one_line(short_unit(unit))} │ {one_line(text)}")
         self._soon()
 
     def warned(self, text: str) -> None:
-        self._above.append(f"warning: {one_line(text)}")
+        self._above.append(f"warning: {one_line(short_unit(text))}")
         self._soon()
 
     def close(self) -> None:
@@ -89,6 +96,12 @@ class LiveView:
 
     def _draw(self) -> None:
         self._due = None
+        try:
+            self._redraw()
+        except OSError:  # the terminal is gone; the run is not
+            self._closed = True
+
+    def _redraw(self) -> None:
         if self._closed:
             return
         if self._above:
@@ -101,33 +114,50 @@ class LiveView:
                 self._soon()
 
 
+class _Fitting:
+    """A stream that spells what it cannot show, for a library that writes to it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write(fitted(text, self._stream))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 def picture(
     state: State, word: Word, console: Console, now: int, below: Mapping[str, State] = MappingProxyType({})
-) -> Table:
-    """What stands on the screen: the steps that fit, the running ones first, and a line for the run.
+) -> Group:
+    """What stands on the screen, a row each: the steps that fit, the running ones first, and the run.
 
     `below` are the nested runs by the way to them; their steps stand below the open step that they belong to.
     """
+    from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, show_header=False, padding=(0, 1), expand=False)
+    wide = console.width >= NARROW
+    for _ in range(5 if wide else 3):
+        table.add_column(no_wrap=True, overflow="ellipsis")
     rows = list(_rows(state, below, ""))
     for name, step in visible(rows, max(3, console.size.height - 4)):
         line = step_line(step, word, now)
         glyph, style = GLYPHS.get(step.status, (SPINNER[now // 100 % len(SPINNER)], "cyan"))
+        took = "" if line.took_ms is None else elapsed_text(line.took_ms)
         table.add_row(
             Text(glyph, style=style),
-            Text(one_line(name), overflow="ellipsis", no_wrap=True),
+            Text(clipped(one_line(name), max(4, console.width - (40 if wide else 16)))),
             Text(line.word, style=style),
-            Text(line.units, style="dim"),
-            Text("" if line.took_ms is None else elapsed_text(line.took_ms), style="dim"),
+            *([] if not wide else [Text(line.units, style="dim"), Text(took, style="dim")]),
         )
     ended = len(state.order) - sum(1 for step in state.order if step.status in ("pending", "open"))
     total = elapsed_text(0 if state.started_at is None else now - state.started_at)
-    running = state.running + sum(nested.running for nested in below.values() if nested.active)
-    table.add_row("", Text(f"{ended}/{len(state.order)} steps, {running} units running, {total}", style="bold"))
-    return table
+    running = spell_count(state.running + sum(nested.running for nested in below.values() if nested.active), "unit")
+    run = f"   {ended}/{spell_count(len(state.order), 'step')}, {running} running, {total}"
+    return Group(table, Text(run, style="bold", no_wrap=True, overflow="ellipsis"))
 
 
 Row = tuple[str, "StepState"]

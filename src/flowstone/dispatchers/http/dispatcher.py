@@ -47,7 +47,7 @@ class HttpDispatcher:
         limit = None if dispatch.timeout_ms is None else dispatch.timeout_ms / 1000
         try:
             async with asyncio.timeout(limit) as bound:
-                return Outcome(value=await self._exchange(request, bound.when()))
+                return await self._exchange(request, dispatch.unit, bound.when())
         except _out_of_time():
             return self._failed(Reason.TIMEOUT, f"timed out after {_spelt(dispatch.timeout_ms or 0)}: {request.label}")
         except (BadRequest, DamagedBody) as error:
@@ -61,8 +61,8 @@ class HttpDispatcher:
         if client is not None:
             await client.aclose()
 
-    async def _exchange(self, request: Request, deadline: float | None) -> dict[str, Any]:
-        """The result of the last answer, after at most `REDIRECTS` redirects."""
+    async def _exchange(self, request: Request, unit: str, deadline: float | None) -> Outcome:
+        """The outcome by the last answer, after at most `REDIRECTS` redirects."""
         if self._client is None:
             self._client = _new_client()
         for _ in range(REDIRECTS + 1):
@@ -75,14 +75,16 @@ class HttpDispatcher:
             ) as response:
                 following = redirected(request, response.status_code, response.headers.get("location"))
                 if following is None:
-                    return await self._answer(response)
+                    return await self._answer(response, unit)
                 request = following
         raise BadRequest(f"stopped after {REDIRECTS} redirects, the last one to {request.url}")
 
-    async def _answer(self, response: Any) -> dict[str, Any]:
+    async def _answer(self, response: Any, unit: str) -> Outcome:
         limit = BODY_BYTES + 4 + 4 * self._redactor.longest
         body = await read_body(response.aiter_raw(), response.headers.get("content-encoding", ""), limit)
-        return answer(response.status_code, body, self._redactor)
+        value = answer(response.status_code, body, self._redactor)
+        cut = f'unit "{unit}": the body was cut at {BODY_BYTES >> 20} MiB, so it has no json'
+        return Outcome(value=value, warnings=(cut,) if len(body) > BODY_BYTES else ())
 
     def _token(self, connection: str | None) -> str | None:
         if connection is None:

@@ -6,19 +6,18 @@ HTTPS_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE, SSL_CERT_DIR).
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping
 from datetime import timedelta
 from typing import Any
 
 import msgspec
 
+from flowstone.dispatchers.llm.ending import end_in_order
 from flowstone.plan.bounds import CONCURRENCY
 
 BODY_BYTES = 8 * 1024 * 1024
 CONNECT_SECONDS = 30
 KEEP_SECONDS = 30
-SETTLE_SECONDS = 0.02
 _CHUNK = 64 * 1024
 
 
@@ -84,9 +83,6 @@ class ModelClient:
         client, self._client = self._client, None
         if client is not None:
             await client.close()
-            # The library's thread is still on its way out of its last callback; an interpreter that
-            # ends just then would abort.
-            await asyncio.sleep(SETTLE_SECONDS)
 
 
 async def read_body(pieces: AsyncIterator[bytes], limit: int) -> bytes:
@@ -108,6 +104,7 @@ async def _pieces(reader: Any) -> AsyncIterator[bytes]:
 def _new_client(*, direct: bool) -> Any:
     from pyreqwest.client import ClientBuilder
 
+    end_in_order()
     builder = ClientBuilder().no_proxy() if direct else ClientBuilder()
     return (
         builder.user_agent("flowstone")

@@ -25,6 +25,10 @@ UNWATCHED_S = 0.004
 command would be watching, and what it printed can be read when it ends."""
 
 
+WAIT_TOLD_S = 1.0
+"""Seconds that a command's streams are waited for before somebody is told, where the grace is a long one."""
+
+
 class Command(msgspec.Struct, frozen=True):
     """What is spawned. `marks` are NAME=value pairs that all its descendants should bear."""
 
@@ -38,8 +42,8 @@ class Ending(msgspec.Struct):
     """How a command ended. `status` is its exit code or negated signal, None when not known.
 
     `not_started` holds errno and subject of a failed spawn. `aborted` is one that its driver ended.
-    `held` names the streams that someone still held when the grace was over; `leftovers` are
-    processes that could not be ended.
+    `held` names the streams that someone still held when the grace was over, `holders` who does so at
+    the very end; `leftovers` are processes that could not be ended.
     """
 
     status: int | None = None
@@ -48,6 +52,7 @@ class Ending(msgspec.Struct):
     aborted: bool = False
     guard_lost: bool = False
     held: tuple[str, ...] = ()
+    holders: tuple[str, ...] = ()
     leftovers: tuple[int, ...] = ()
 
 
@@ -73,6 +78,8 @@ class Attempt:
         self.ending = Ending()
         self.finished = False
         self.on_finish: Callable[[], None] | None = None
+        self.on_wait: Callable[[float, tuple[str, ...]], None] | None = None
+        self._wait_timer: asyncio.TimerHandle | None = None
         self._waiters: list[asyncio.Future[None]] = []
         out, their_out = os.pipe()
         try:
@@ -140,7 +147,10 @@ class Attempt:
         if self.out.ended and self.err.ended:
             self._finish()
         else:
+            self._watch()
             self._timer = self._loop.call_later(self._grace_s, self._grace_is_over)
+            if self._grace_s >= 5 * WAIT_TOLD_S:
+                self._wait_timer = self._loop.call_later(WAIT_TOLD_S, self._tell_wait)
 
     def ended(self, status: int | None, leftovers: tuple[int, ...]) -> None:
         self._exited = True
@@ -148,6 +158,8 @@ class Attempt:
             self.ending.status = status
         self.ending.leftovers = leftovers
         self._drain()
+        if self.ending.held:
+            self.ending.holders = self._holders()
         self._finish()
 
     def lost(self) -> None:
@@ -160,6 +172,8 @@ class Attempt:
 
     def _watch(self) -> None:
         """From here on the streams are read as they fill."""
+        if self._watched:
+            return
         self._watched = True
         for stream in (self.out, self.err):
             if stream.fd >= 0:
@@ -197,6 +211,15 @@ class Attempt:
         else:
             self._finish()
 
+    def _tell_wait(self) -> None:
+        if self.on_wait is not None and not self.finished:
+            self.on_wait(self._grace_s, self._holders())
+
+    def _holders(self) -> tuple[str, ...]:
+        from flowstone.dispatchers.process.survivors import holders
+
+        return holders((self.out.fd, self.err.fd))
+
     def _start_ladder(self) -> None:
         if not self.finished and not self._ending_group:
             self._ending_group = True
@@ -208,8 +231,9 @@ class Attempt:
             return
         self.finished = True
         self._cancel_timer()
-        if self._watch_timer is not None:
-            self._watch_timer.cancel()
+        for timer in (self._watch_timer, self._wait_timer):
+            if timer is not None:
+                timer.cancel()
         self._close(self.out)
         self._close(self.err)
         self._guard.release(self._key)

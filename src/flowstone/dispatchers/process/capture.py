@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-_CHUNK = 1 << 17
+_CHUNK = 1 << 16
+"""What a pipe holds at most; a larger buffer would be mapped and unmapped by the system for each read."""
 _READS_AT_ONCE = 8
 """Full chunks taken before other commands get their turn."""
 

@@ -52,6 +52,7 @@ def unit_error(unit: str, argv: tuple[str, ...], what: str, stderr: str = "") ->
     head = f'exec unit "{unit}" ran "{argv[0]}" ({count} {plural}) and it {what}.'
     if not stderr.strip():
         return head
+    stderr = stderr.rstrip()
     tail = tail_of(stderr, STDERR_TAIL_CHARS)
     if len(tail) == len(stderr):
         return f"{head} stderr:\n{stderr}"
@@ -60,7 +61,7 @@ def unit_error(unit: str, argv: tuple[str, ...], what: str, stderr: str = "") ->
 
 def unit_diagnostic(error: str, stdout: str) -> str:
     """The error with what the command printed behind it, clipped to what a journal row keeps."""
-    text = f"{error.rstrip()}\n{OUTPUT_SEPARATOR}\n{stdout}" if stdout.strip() else error
+    text = f"{error.rstrip()}\n{OUTPUT_SEPARATOR}\n{stdout.rstrip()}" if stdout.strip() else error.rstrip()
     return clip_marked(text, DIAGNOSTIC_CHARS)
 
 
@@ -78,6 +79,12 @@ def step_error(program: str, what: str, stderr: str) -> str:
 def seconds(milliseconds: int) -> str:
     """A timeout for people: `2s`, `1.5s`, `300ms`."""
     return f"{milliseconds}ms" if milliseconds < 1000 else f"{milliseconds / 1000:g}s"
+
+
+def mebibytes(size: int) -> str:
+    """A bound for people: `8 MiB`, or its bytes where it is no whole number of them."""
+    whole, rest = divmod(size, 1 << 20)
+    return f"{size:,} bytes" if rest else f"{whole} MiB"
 
 
 def clip_marked(text: str, limit: int) -> str:

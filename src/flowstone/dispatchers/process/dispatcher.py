@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,7 +20,7 @@ from flowstone.dispatchers.process.lines import Lines
 from flowstone.dispatchers.process.result import Output, Performed, outcome_of, refused
 from flowstone.errors import DispatchSetupError
 from flowstone.plan.units import EnvBinding, ExecSpec, ScriptFile
-from flowstone.ports.dispatcher import Dispatch, OutputLine, Workspace
+from flowstone.ports.dispatcher import Dispatch, OutputLines, Workspace
 from flowstone.redaction import Redactor
 from flowstone.run.outcome import Outcome, Reason, failed
 
@@ -67,9 +69,9 @@ class Service:
 class ProcessDispatcher:
     """Runs commands in one workspace, below one guard process, on the running event loop.
 
-    `env_values` reads an env asset when a unit that binds it is dispatched. `on_line` gets every
-    line that a command prints. `lease_fd` is held by the guard as well, so that the run's lock
-    stays taken until the last command is gone.
+    `env_values` reads an env asset when a unit that binds it is dispatched. `on_lines` gets the
+    lines that a command prints, `on_notice` what people should know meanwhile. `lease_fd` is held by the
+    guard as well, so that the run's lock stays taken until the last command is gone.
     """
 
     def __init__(
@@ -78,15 +80,17 @@ class ProcessDispatcher:
         host_env: Mapping[str, str],
         redactor: Redactor,
         env_values: Callable[[str], Mapping[str, str | None]],
-        on_line: OutputLine | None = None,
+        on_lines: OutputLines | None = None,
         lease_fd: int | None = None,
+        on_notice: Callable[[str], None] | None = None,
     ) -> None:
         self._workspace = workspace
         self._host_env = host_env
         self._redactor = redactor
         self._environments = Environments(workspace, host_env, env_values)
-        self._on_line = on_line
+        self._on_lines = on_lines
         self._lease_fd = lease_fd
+        self._on_notice = on_notice
         self._guard: Guard | None = None
         self._running: set[Attempt] = set()
         self._closed = False
@@ -216,6 +220,7 @@ class ProcessDispatcher:
         if self._guard is not None:
             await self._guard.close()
             self._guard = None
+            self._tell_survivors()
 
     def _start(self, dispatch: Dispatch, workspace: Workspace) -> Started | Outcome:
         """Ask the guard for a dispatch's command, or the outcome of one that cannot be started."""
@@ -295,7 +300,25 @@ class ProcessDispatcher:
             text = f'"{command.argv[0]}" cannot be started: no pipe for its output ({error.strerror})'
             raise CannotStart(Reason.SPAWN_FAILED, text) from None
         self._running.add(attempt)
+        attempt.on_wait = partial(self._tell_wait, dispatch.unit)
         return Started(dispatch, redactor, attempt, guard, command.cwd, lines or ())
+
+    def _tell_wait(self, unit: str, seconds: float, holders: tuple[str, ...]) -> None:
+        if self._on_notice is not None:
+            who = ", ".join(holders) or "a process"
+            text = f'unit "{unit}": its command has ended; its output is waited for up to {seconds:g}s, '
+            self._on_notice(f"{text}as what it left running still holds it: {who}")
+
+    def _tell_survivors(self) -> None:
+        """Name what the commands of a run with a folder of its own have left running: its path is in their PATH."""
+        folder = self._workspace.shim_folder
+        if folder is None or self._on_notice is None:
+            return
+        from flowstone.dispatchers.process.survivors import bearers
+
+        found = bearers(b"\0PATH=" + os.fsencode(folder) + b":") or ()
+        if found:
+            self._on_notice(f"left running by its commands, and not ended with the run: {', '.join(found)}")
 
     def _settle(self, started: Started) -> None:
         self._running.discard(started.attempt)
@@ -312,13 +335,13 @@ class ProcessDispatcher:
         return self._guard
 
     def _lines(self, dispatch: Dispatch, redactor: Redactor) -> tuple[Lines, Lines] | None:
-        on_line = self._on_line
-        if on_line is None:
+        on_lines = self._on_lines
+        if on_lines is None:
             return None
 
-        def emit(line: str) -> None:
+        def emit(lines: list[str]) -> None:
             with contextlib.suppress(Exception):
-                on_line(dispatch.step, dispatch.unit, line)
+                on_lines(dispatch.step, dispatch.unit, lines)
 
         return Lines(redactor, emit), Lines(redactor, emit)
 

@@ -88,7 +88,8 @@ class Environments:
         try:
             values = self._env_values(binding.ref)
         except FlowstoneError as error:
-            raise CannotStart(Reason.DISPATCH_ERROR, error.message, of_step=True) from error
+            text = f"{error.message} ({error.hint})" if error.hint else error.message
+            raise CannotStart(Reason.DISPATCH_ERROR, text, of_step=True) from error
         frozen = bool(binding.owner or binding.keys)
         fresh, gone = sorted(set(values) - set(binding.keys)), sorted(set(binding.keys) - set(values))
         if frozen and (fresh or gone):

@@ -31,6 +31,8 @@ TICK_S = 0.02
 """Seconds between two looks at commands that are being ended."""
 SPAWNED_S = 0.002
 """Seconds that the news of a spawn waits for the news of its end, to wake the driver only once."""
+_RECEIVED_BYTES = 1 << 16
+"""What is taken from the driver at a time: a larger buffer would be mapped anew by the system each time."""
 SOCKET_FD = 3
 LEASE_FD = 4
 
@@ -147,16 +149,18 @@ class Server:
 
     def note_exits(self) -> None:
         """Report leaders that have exited; `waitid` leaves them unreaped."""
-        try:
-            while os.read(self.wake, 512):
-                pass
-        except BlockingIOError:
-            pass
+        os.read(self.wake, 512)
         for command in self.commands.values():
             if command.status is None:
                 command.status = _exit_status(command)
                 if command.status is not None:
-                    self.reply("exited", command.key, command.status)
+                    self.exited(command)
+
+    def exited(self, command: Command) -> None:
+        """Report an end; the news of the spawn, when it still waits, is dropped for it."""
+        if ("spawned", command.key, command.pid) in self.replies:
+            self.replies.remove(("spawned", command.key, command.pid))
+        self.reply("exited", command.key, command.status)
 
     def release(self, key: int) -> None:
         """Forget a command whose outcome is known; what it left running stays."""
@@ -425,7 +429,7 @@ def _reap(command: Command) -> None:
 
 
 def _receive(sock: socket.socket) -> tuple[bytes, list[int]]:
-    data, ancillary, _, _ = sock.recvmsg(1 << 18, socket.CMSG_SPACE(4 * 256), _CLOEXEC)
+    data, ancillary, _, _ = sock.recvmsg(_RECEIVED_BYTES, socket.CMSG_SPACE(4 * 256), _CLOEXEC)
     fds: list[int] = []
     for level, kind, payload in ancillary:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:

@@ -41,7 +41,10 @@ _SCRIPT = guard_program.__file__
 
 
 class Listener(Protocol):
-    """What the guard tells about one command, in this order; `lost` may come at any point."""
+    """What the guard tells about one command, in this order; `lost` may come at any point.
+
+    A command that ends at once may not be told as spawned.
+    """
 
     def spawned(self, pid: int) -> None:
         """The command runs, as the leader of a session and group of its own."""

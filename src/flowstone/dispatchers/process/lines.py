@@ -17,14 +17,15 @@ NEWLINE = 0x0A
 
 
 class Lines:
-    """Feeds `emit` with one text a line, without its line feed; a carriage return stays."""
+    """Feeds `emit` with lists of texts, one a line, without its line feed; a carriage return stays."""
 
-    def __init__(self, redactor: Redactor, emit: Callable[[str], None]) -> None:
+    def __init__(self, redactor: Redactor, emit: Callable[[list[str]], None]) -> None:
         self._redactor = redactor
         self._emit = emit
         self._pending = bytearray()
         forms = (form.encode("utf-8", "surrogatepass") for form in redactor.multi_line)
         self._beginnings = {form[: at + 1] for form in forms for at, byte in enumerate(form) if byte == NEWLINE}
+        self._longest = PIECE_BYTES + 8 * redactor.longest
 
     def feed(self, data: bytes) -> None:
         if self._beginnings:
@@ -33,20 +34,18 @@ class Lines:
         complete, feed, rest = data.rpartition(b"\n")
         if feed:
             self._pending += complete
-            for line in self._pending.split(b"\n"):
-                self._pass_on(bytes(line))
+            self._emit(self._texts(bytes(self._pending)))
             self._pending = bytearray(rest)
         else:
             self._pending += data
-        if len(self._pending) > PIECE_BYTES + 8 * self._redactor.longest:
-            self._pending = bytearray(self._pass_pieces(bytes(self._pending)))
+        self._pass_pieces()
 
     def finish(self) -> None:
         """Pass on a last line that has no line feed, and what was held back."""
         if self._pending:
             block = bytes(self._pending)
             self._pending.clear()
-            self._pass_block(block)
+            self._emit(self._block(block))
 
     def _feed_blocks(self, data: bytes) -> None:
         """As `feed`, where a secret may span lines: what is passed on is redacted in one piece."""
@@ -56,9 +55,8 @@ class Lines:
         decided = self._decided(block)
         if decided:
             del self._pending[:decided]
-            self._pass_block(block[:decided])
-        if len(self._pending) > PIECE_BYTES + 8 * self._redactor.longest:
-            self._pending = bytearray(self._pass_pieces(bytes(self._pending)))
+            self._emit(self._block(block[:decided]))
+        self._pass_pieces()
 
     def _decided(self, block: bytes) -> int:
         """How many bytes of whole lines belong to no secret that may go on behind them."""
@@ -72,27 +70,43 @@ class Lines:
                 cut = text.rfind("\n", 0, start) + 1
         return len(_bytes_of(block, text, cut))
 
-    def _pass_block(self, block: bytes) -> None:
+    def _pass_pieces(self) -> None:
+        """Pass on what has come so far of a line that is longer than may be held back."""
+        if len(self._pending) > self._longest:
+            pieces: list[str] = []
+            self._pending = bytearray(self._pieces(bytes(self._pending), pieces))
+            self._emit(pieces)
+
+    def _block(self, block: bytes) -> list[str]:
+        """The lines of a block; where secrets may span lines it is redacted in one piece."""
         if not self._beginnings:
-            self._pass_on(block)
-            return
-        for line in self._redactor.text(decode(block)).removesuffix("\n").split("\n"):
-            self._emit(line)
+            return self._texts(block)
+        return self._redactor.text(decode(block)).removesuffix("\n").split("\n")
 
-    def _pass_on(self, line: bytes) -> None:
-        if len(line) > PIECE_BYTES + 8 * self._redactor.longest:
-            line = self._pass_pieces(line)
-        self._emit(self._redactor.text(decode(line)))
+    def _texts(self, block: bytes) -> list[str]:
+        """The lines of a block; as long as no secret is in it, all of them are looked at in one go."""
+        text = decode(block)
+        lines = text.split("\n")
+        if self._redactor.text(text) == text and (len(block) <= self._longest or self._all_short(lines)):
+            return lines
+        texts: list[str] = []
+        for line in block.split(b"\n"):
+            end = self._pieces(line, texts) if len(line) > self._longest else line
+            texts.append(self._redactor.text(decode(end)))
+        return texts
 
-    def _pass_pieces(self, line: bytes) -> bytes:
-        """Pass on pieces of a long line; returns its end, in which a secret may have begun."""
+    def _all_short(self, lines: list[str]) -> bool:
+        """No line can have more bytes than may be passed on at a time: a character has at most four."""
+        return 4 * max(map(len, lines)) <= self._longest
+
+    def _pieces(self, line: bytes, texts: list[str]) -> bytes:
+        """Add the pieces of a long line; returns its end, in which a secret may have begun."""
         keep = 4 * self._redactor.longest
         while len(line) > PIECE_BYTES + 2 * keep:
             window = decode(line[: whole_characters(line, PIECE_BYTES + keep)])
             head = decode(line[: whole_characters(line, PIECE_BYTES)])
             cut = self._cut(window, len(head))
-            for piece in self._redactor.text(window, cut).split("\n"):
-                self._emit(piece)
+            texts += self._redactor.text(window, cut).split("\n")
             line = line[len(_bytes_of(line, window, cut)) :]
         return line
 

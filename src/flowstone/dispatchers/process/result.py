@@ -8,6 +8,7 @@ from flowstone.dispatchers.process.attempt import Ending
 from flowstone.dispatchers.process.capture import decode, whole_characters
 from flowstone.dispatchers.process.diagnostics import (
     how_it_ended,
+    mebibytes,
     not_started,
     seconds,
     step_error,
@@ -158,7 +159,7 @@ def _succeeded(
         exit_code=0,
         stdout=stdout,
         stderr=_shown(performed.stderr, capture.limit, redactor) if keep else None,
-        warnings=_warnings(performed),
+        warnings=_warnings(performed, capture.keep_streams),
     )
 
 
@@ -181,7 +182,7 @@ def _failed(performed: Performed, reason: Reason, what: str, redactor: Redactor)
         exit_code=_exit_code(performed),
         stdout=stdout if capture.keep_streams else None,
         stderr=stderr if capture.keep_streams else None,
-        warnings=_warnings(performed),
+        warnings=_warnings(performed, True),
     )
 
 
@@ -192,15 +193,31 @@ def _exit_code(performed: Performed) -> int:
     return status if status >= 0 else 128 - status
 
 
-def _warnings(performed: Performed) -> tuple[str, ...]:
+def _warnings(performed: Performed, stderr_shown: bool) -> tuple[str, ...]:
+    """What a user must know of the outcome besides it; what is cut of a stderr that nobody sees is no matter."""
     ending, unit = performed.ending, performed.dispatch.unit
-    warnings: tuple[str, ...] = ()
+    streams = [("stdout", performed.stdout), *([("stderr", performed.stderr)] if stderr_shown else [])]
+    limit = performed.spec.capture.limit
+    warnings = tuple(_cut(unit, name, output.total, limit) for name, output in streams if output.total > limit)
     if ending.held == ("stderr",) and performed.spec.capture.drain is Drain.STDOUT_FAILS:
         warnings += (f'unit "{unit}": its stderr may be incomplete, because a process that it left running holds it',)
+    elif ending.held and performed.spec.capture.drain is Drain.KEEP:
+        grace, who = performed.spec.capture.grace_ms, ", ".join(ending.holders) or "a process that has ended since"
+        warnings += (
+            f'unit "{unit}": its {" and ".join(ending.held)} was still held {seconds(grace)} after its end by '
+            f"what it left running: {who}; what comes later is not read",
+        )
     if ending.leftovers:
         pids = ", ".join(map(str, ending.leftovers))
         warnings += (f'unit "{unit}": these processes could not be ended: {pids}',)
     return warnings
+
+
+def _cut(unit: str, stream: str, written: int, limit: int) -> str:
+    return (
+        f'unit "{unit}": its {stream} was cut at {mebibytes(limit)}: it wrote {written:,} bytes, '
+        "and what lies beyond is lost (write large data to a file and print its path)"
+    )
 
 
 def _shown(output: Output, limit: int, redactor: Redactor) -> str:

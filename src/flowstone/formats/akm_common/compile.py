@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 
 from flowstone.diagnostics import Diagnostic, Place, Report, errors_of
 from flowstone.formats.akm_common.codes import usage_code_of
@@ -33,9 +34,11 @@ def usage_code(diagnostics: Iterable[Diagnostic]) -> str:
     return usage_code_of([found.code for found in errors_of(diagnostics)])
 
 
+@lru_cache(maxsize=2)
 def _compile(
     path: str, source: SourceText, language: str, parse: Callable[[str, str, Report], Document | None]
 ) -> Compiled:
+    """Kept for a moment: a command reads a file once for the flags that it declares, and once to run it."""
     report = Report()
     if source.size > bounds.SOURCE_BYTES:
         message = f"source-size-limit: the file has {source.size:,} bytes; at most 1 MiB are allowed"

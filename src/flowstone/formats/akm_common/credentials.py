@@ -6,10 +6,12 @@ A best-effort heuristic (akm facts 13): it never blocks a run and never changes 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from flowstone.plan.model import Param
+from flowstone.redaction import SUBSTRING_CHARS
 from flowstone.values import Json
 
 _NAMES = (
@@ -55,6 +57,19 @@ def flagged_values(params: dict[str, Json]) -> list[str]:
         for text in _texts(value):
             found.setdefault(text)
     return list(found)
+
+
+def secrets_of(declared: Iterable[Param], params: dict[str, Json]) -> tuple[str, ...]:
+    """The values of a run's params that are scrubbed wherever they show (akm facts, decision 7).
+
+    A declared default stands in the workflow file for all to read: scrubbing a short one would hide
+    nothing and take common words from every text, so it counts from `SUBSTRING_CHARS` characters on.
+    """
+    defaults = {param.name: param.default for param in declared if param.has_default}
+    public = {name: value for name, value in params.items() if name in defaults and defaults[name] == value}
+    given = {name: value for name, value in params.items() if name not in public}
+    long = [text for text in flagged_values(public) if len(text.strip()) >= SUBSTRING_CHARS]
+    return tuple(dict.fromkeys([*flagged_values(given), *long]))
 
 
 def warning(finding: Finding) -> str:

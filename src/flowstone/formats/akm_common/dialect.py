@@ -7,7 +7,7 @@ from typing import Any
 
 from flowstone.formats.akm_common.codes import usage_code_of
 from flowstone.plan.model import Plan
-from flowstone.ports.dialect import Given, Resolved, StoppedChild
+from flowstone.ports.dialect import Given, Resolved, StoppedChild, Via
 from flowstone.ports.projection import Projection
 from flowstone.run.events import RunStatus, Status
 
@@ -36,23 +36,24 @@ class AkmDialect:
 
     def resolve(self, plan: Plan, given: Given) -> Resolved:
         """Flags read by declared type, ready values, then defaults; what looks secret draws a warning."""
-        from flowstone.formats.akm_common.credentials import flagged_values, scan, warning
+        from flowstone.formats.akm_common.credentials import scan, secrets_of, warning
         from flowstone.formats.akm_common.flags import check_params, coerce_flags
 
-        params = coerce_flags(plan.params, given.texts, given.values)
-        check_params(plan.params, params)
+        params = coerce_flags(plan.params, given.texts, given.values, given.via)
+        check_params(plan.params, params, flags=bool(given.texts) and given.via is Via.FLAG)
         warnings = tuple(warning(finding) for finding in scan(params))
-        return Resolved(params, params, tuple(flagged_values(params)), warnings)
+        return Resolved(params, params, secrets_of(plan.params, params), warnings)
 
     def resume(self, plan: Plan, given: Given, stored: Mapping[str, Any]) -> Resolved:
         """The stored params, which no flag may change."""
         from flowstone.errors import InputError
-        from flowstone.formats.akm_common.credentials import flagged_values
+        from flowstone.formats.akm_common.credentials import secrets_of
 
         if given.texts or given.values:
-            raise InputError("Workflow parameter flags can only be set on a new run.")
+            what = "Workflow parameter flags" if given.texts and given.via is Via.FLAG else "Params"
+            raise InputError(f"{what} can only be set on a new run.")
         params = dict(stored)
-        return Resolved(params, params, tuple(flagged_values(params)))
+        return Resolved(params, params, secrets_of(plan.params, params))
 
     def connections(self, plan: Plan, given: Given) -> dict[str, Any]:
         return {}

@@ -13,6 +13,7 @@ from typing import Any
 from flowstone.errors import InputError
 from flowstone.expr.schema import validate
 from flowstone.plan.model import Param
+from flowstone.ports.dialect import Via
 from flowstone.values import Json, JsonError, clip, decode_json
 
 Flag = tuple[str, str | None]
@@ -22,11 +23,11 @@ _TYPES = ("null", "boolean", "integer", "number", "object")
 
 
 class _Mismatch(ValueError):
-    """The text cannot be read as the declared type; the message completes `--name …`."""
+    """The text cannot be read as the declared type; the message completes `--name …` (`label`)."""
 
 
 def coerce_flags(
-    params: Sequence[Param], flags: Sequence[Flag], ready: Mapping[str, Json] | None = None
+    params: Sequence[Param], flags: Sequence[Flag], ready: Mapping[str, Json] | None = None, via: Via = Via.FLAG
 ) -> dict[str, Json]:
     """The params of a run in declared order: what the flags give, `ready` values, else the defaults.
 
@@ -37,42 +38,45 @@ def coerce_flags(
     given: dict[str, list[str | None]] = {}
     for name, text in flags:
         if name not in declared:
-            raise _unknown(name, declared)
+            raise _unknown(name, declared, via)
         given.setdefault(name, []).append(text)
     for name in ready or {}:
         if name not in declared:
-            raise _unknown(name, declared)
-    return _coerce_all(declared, given, ready or {})
+            raise _unknown(name, declared, None)
+    return _coerce_all(declared, given, ready or {}, via)
 
 
-def check_params(params: Sequence[Param], values: Mapping[str, Json]) -> None:
-    """Hold the params of a run against the declared schemas; InputError lists everything that misses."""
+def label(name: str, via: Via) -> str:
+    """How a param is called that was given by a text: as its giver typed it."""
+    return f"--{name}" if via is Via.FLAG else f"--set {name}"
+
+
+def check_params(params: Sequence[Param], values: Mapping[str, Json], *, flags: bool = True) -> None:
+    """Hold the params of a run against the declared schemas; InputError lists everything that misses.
+
+    `flags` says whether they were given as flags of their own.
+    """
     properties = {param.name: param.schema or {} for param in params}
     problems = validate(dict(values), {"type": "object", "properties": properties}, "params")
     if problems:
         lines = "".join(f"\n- {problem}" for problem in problems)
-        raise InputError(f"Workflow parameter flags do not satisfy the workflow's declared schemas:{lines}")
+        what = "Workflow parameter flags" if flags else "The params"
+        raise InputError(f"{what} do not satisfy the workflow's declared schemas:{lines}")
 
 
-def set_flags(settings: Sequence[str]) -> list[Flag]:
-    """The flags that `--set name=value` texts mean; the first equals sign separates."""
-    flags: list[Flag] = []
-    for setting in settings:
-        name, equals, value = setting.partition("=")
-        if not equals or not name:
-            raise InputError(f'--set takes name=value; received "{clip(setting, 80)}"')
-        flags.append((name, value))
-    return flags
-
-
-def _unknown(name: str, declared: Mapping[str, Param]) -> InputError:
-    names = ", ".join(f"--{known}" for known in declared)
+def _unknown(name: str, declared: Mapping[str, Param], via: Via | None) -> InputError:
+    """`via` None: the name came with a ready value."""
+    dashes = "--" if via is Via.FLAG else ""
+    names = ", ".join(f"{dashes}{known}" for known in declared)
     hint = f"The workflow declares {names}." if names else "The workflow declares no params."
-    return InputError(f"Unknown flag --{clip(name, 80)}.", code="UNKNOWN_FLAG", hint=hint)
+    shown = clip(name, 80)
+    typed = f" (--set {shown}=…)" if via is Via.SET else ""
+    text = f"Unknown flag --{shown}." if via is Via.FLAG else f'Unknown parameter "{shown}"{typed}.'
+    return InputError(text, code="UNKNOWN_FLAG", hint=hint)
 
 
 def _coerce_all(
-    declared: Mapping[str, Param], given: Mapping[str, list[str | None]], ready: Mapping[str, Json]
+    declared: Mapping[str, Param], given: Mapping[str, list[str | None]], ready: Mapping[str, Json], via: Via
 ) -> dict[str, Json]:
     values: dict[str, Json] = {}
     problems = []
@@ -84,7 +88,7 @@ def _coerce_all(
         try:
             values[name] = _coerce(param.schema or {}, given[name])
         except _Mismatch as mismatch:
-            problems.append(f"--{name} {mismatch}.")
+            problems.append(f"{label(name, via)} {mismatch}.")
     if problems:
         raise InputError("\n".join(problems))
     return values
@@ -150,7 +154,15 @@ def _number(text: str) -> Json:
     value = float(trimmed)
     if value in (float("inf"), float("-inf")):
         return _MISFIT
-    return int(value) if value.is_integer() and abs(value) < 1e21 else value
+    return _whole(trimmed, value) if value.is_integer() and abs(value) < 1e21 else value
+
+
+def _whole(text: str, nearest: float) -> Json:
+    """A number that is whole as a double, with the digits that a double may not have."""
+    from decimal import Decimal
+
+    exact = Decimal(text)
+    return int(exact) if exact == exact.to_integral_value() else nearest
 
 
 def _integer(text: str) -> Json:

@@ -13,7 +13,7 @@ from flowstone.plan.model import Plan
 from flowstone.ports.dialect import Given, Resolved, StoppedChild
 from flowstone.run.events import ENDED, DriverStarted, Event, RunClosed, RunStatus, Status, StepClosed
 from flowstone.run.outcome import Outcome
-from flowstone.run.state import State, StepState
+from flowstone.run.state import Attempt, State, StepState
 from flowstone.values import Json, canonical_json, pretty_json
 
 CONNECTION_FIELDS = {"http.bearer": ("bearerToken", "token")}
@@ -81,7 +81,7 @@ class OrunProjection:
 
 
 def step_json(step: StepState) -> dict[str, Json]:
-    """A step's documented state; empty texts and zeros are left out."""
+    """A step's documented state, and `notes` such as that output was cut; what is empty or zero is left out."""
     result = step.result or Outcome()
     attempts = step.final_attempts()
     outputs = step.artifact if step.status is Status.SUCCEEDED and isinstance(step.artifact, dict) else {}
@@ -94,8 +94,14 @@ def step_json(step: StepState) -> dict[str, Json]:
         "stderr": result.stderr,
         "error": step.error,
         "attempts": attempts[-1].number + 1 if attempts else 0,
+        "notes": [note for attempt in attempts for note in _notes(attempt)],
     }
     return {name: value for name, value in fields.items() if value}
+
+
+def _notes(attempt: Attempt) -> list[str]:
+    warnings = attempt.outcome.warnings if attempt.outcome is not None else ()
+    return [text.removeprefix(f'unit "{attempt.unit}": ') for text in warnings]
 
 
 def _resolved(plan: Plan, given: Given, stored: Mapping[str, Any] | None) -> Resolved:

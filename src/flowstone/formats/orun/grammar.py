@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flowstone.plan.bounds import MORE_ATTEMPTS
 from flowstone.source.yaml import YamlRules
 
 API_VERSION = "orun.dev/v1"
@@ -62,7 +63,7 @@ DEFAULT_TIMEOUT_MS = 600_000
 DEFAULT_BASE_DELAY_MS = 1_000
 LONGEST_MS = 10 * 365 * 86_400_000
 """No timeout, delay or interval is longer: ten years."""
-RETRIES = 1_000_000
+RETRIES = MORE_ATTEMPTS
 CAPTURE_BYTES = 4 * 1024 * 1024
 PIPE_GRACE_MS = 10_000
 NESTING = 32

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
-from flowstone.diagnostics import Place, Report
+from flowstone.diagnostics import WHOLE_FILE, Place, Report
 from flowstone.formats.orun import grammar
 from flowstone.formats.orun.document import Connection, Document, Input, Named, Poll, Retry, Step
 from flowstone.source.cursor import Cursor, describe
@@ -27,8 +27,8 @@ def parse(text: str, report: Report) -> Document | None:
     shape = Report()
     tree = read_yaml(text, grammar.YAML, shape)
     document = None
-    if tree is not None:
-        document = _document(tree, shape) if _is_workflow(tree, report) else None
+    if tree is not None and (_is_workflow(tree, report) or _is_meant_as_one(tree)):
+        document = _document(tree, shape)
     for found in shape.sorted():
         report.add(msgspec.structs.replace(found, message=f"parse workflow: {found.message}"))
     return document
@@ -47,8 +47,32 @@ def _is_workflow(tree: Node, report: Report) -> bool:
         report.error("old-api-version", message, place, f"write apiVersion: {grammar.API_VERSION}")
         return False
     message = f'not a workflow: want apiVersion {grammar.API_VERSION} kind {grammar.KIND}, got "{version}" "{kind}"'
-    report.error("not-a-workflow", message, place)
+    empty = isinstance(tree, Scalar) and not tree.text
+    report.error(
+        "not-a-workflow", message, WHOLE_FILE if empty else place, None if version or kind else _OF_NO_LANGUAGE
+    )
     return False
+
+
+_OF_NO_LANGUAGE = (
+    f"begin an orun workflow with `apiVersion: {grammar.API_VERSION}` and `kind: {grammar.KIND}`; an akm workflow is a "
+    ".yml file with `name`, `on` and `jobs`, or a .md file"
+)
+"""The author of a file without either key may have meant a workflow of another language."""
+
+
+def _is_meant_as_one(tree: Node) -> bool:
+    """A misspelt or forgotten `apiVersion` or `kind` hides no further mistakes; another language has none of ours."""
+    from difflib import SequenceMatcher
+
+    def close(found: str, meant: str) -> bool:
+        return SequenceMatcher(None, found.lower(), meant.lower()).ratio() > 0.7
+
+    version, kind = _shown(tree, "apiVersion"), _shown(tree, "kind")
+    steps = isinstance(tree, Mapping) and tree.entry("steps") is not None
+    if not version or not kind:
+        return steps and (version == grammar.API_VERSION or kind == grammar.KIND)
+    return version != grammar.OLD_API_VERSION and close(version, grammar.API_VERSION) and close(kind, grammar.KIND)
 
 
 def _shown(tree: Node, key: str) -> str:

@@ -13,11 +13,11 @@ from typing import Any
 
 import msgspec
 
-from flowstone.expr.model import Template
 from flowstone.expr.schema_check import check_schema
 from flowstone.plan import bounds
 from flowstone.plan.graph import ancestors, find_cycle
 from flowstone.plan.model import FanOut, Plan, Poll, Retry, Route, Step
+from flowstone.plan.reads import reads_of, unit_reads
 from flowstone.plan.units import (
     AgentSpec,
     AssetTarget,
@@ -25,12 +25,8 @@ from flowstone.plan.units import (
     EngineSpec,
     EnvRef,
     ExecSpec,
-    HttpSpec,
-    LiteralEnv,
     LlmSpec,
     PromptTarget,
-    ScriptSpec,
-    SleepSpec,
 )
 from flowstone.values import canonical_bytes
 
@@ -104,6 +100,8 @@ def _step(step: Step) -> Iterator[str]:
     match step.repeat:
         case Retry(extra=extra, base_ms=base, cap_ms=cap) if extra < 0 or base < 0 or cap < 0:
             yield "a retry allowance and its delays are not negative"
+        case Retry(extra=extra) if extra > bounds.MORE_ATTEMPTS:
+            yield f"a retry allowance of {extra} is more than {bounds.MORE_ATTEMPTS}"
         case Poll(interval_ms=interval, timeout_ms=timeout) if interval <= 0 or timeout <= 0:
             yield "poll interval and timeout are positive"
         case _:
@@ -180,7 +178,7 @@ def _visibility(plan: Plan) -> Iterator[str]:
     known = set(before)
     routes = {step.id: targets for step in plan.steps if (targets := _targets(step)) is not None}
     for step in plan.steps:
-        for name in (*reads_of(step), *_unit_reads(step)):
+        for name in (*reads_of(step), *unit_reads(step)):
             if name not in before[step.id] and name != step.id:
                 yield f'step "{step.id}" reads step "{name}", which does not come before it'
         for name in step.selected_by:
@@ -203,39 +201,3 @@ def _targets(step: Step) -> tuple[str, ...] | None:
         return None
     named = [branch.step for branch in step.action.branches]
     return tuple(dict.fromkeys(named if step.action.default is None else [*named, step.action.default]))
-
-
-def _unit_reads(step: Step) -> Iterator[str]:
-    """The steps that a step's unit, its outputs and its poll read."""
-    for output in step.outputs:
-        yield from output.value.reads
-    if isinstance(step.repeat, Poll):
-        yield from step.repeat.until.reads
-    if step.unit is not None and step.unit.given is not None:
-        yield from step.unit.given.reads
-    match step.unit.spec if step.unit else None:
-        case ExecSpec(argv=argv, cwd=cwd, env=env):
-            texts = [*argv, cwd, *(binding.value for binding in env if isinstance(binding, LiteralEnv))]
-            for text in texts:
-                yield from text.reads if isinstance(text, Template) else ()
-        case SleepSpec(duration=expression):
-            yield from expression.reads
-        case HttpSpec(arguments=expression) | ScriptSpec(arguments=expression) | ChildSpec(arguments=expression):
-            yield from expression.reads
-        case _:
-            pass
-
-
-def reads_of(step: Step) -> tuple[str, ...]:
-    """The steps that a step's own references and conditions read, outside its unit's texts."""
-    found = [name for reference in step.inputs for name in reference.reads]
-    if step.when is not None:
-        found += step.when.reads
-    match step.action:
-        case FanOut(over=over):
-            found += over.reads
-        case Route(value=value):
-            found += value.reads
-        case _:
-            pass
-    return tuple(found)

@@ -6,6 +6,7 @@ import errno
 import os
 import sqlite3
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -19,6 +20,7 @@ BUSY_MS = 10_000
 _CACHED_STATEMENTS = 64
 
 _COMMITS_BEFORE_RESERVING = 8
+_SYNC = getattr(os, "fdatasync", os.fsync)
 _LOG_BYTES = 4_200_000
 """What the write-ahead log grows to before SQLite begins it again: 1,000 pages with their headers."""
 
@@ -32,10 +34,12 @@ class Database:
         self.readonly = readonly
         self._busy_ms = busy_ms
         self._commits = 0
+        self._log: int | None = None
         try:
             self._connection = self._open_to_read() if readonly else self._open_to_write()
         except sqlite3.Error as error:
             raise explain(error, path) from error
+        self._files: dict[str, tuple[int, int] | None] = {} if readonly else {path: _identity(path)}
         self.execute = self._connection.execute
         self.executemany = self._connection.executemany
 
@@ -46,18 +50,41 @@ class Database:
         except (sqlite3.Error, UnicodeError) as error:
             raise explain(error, self.path) from error
 
-    def transaction(self) -> Transaction:
-        """A context that commits as a whole, durably, or leaves no trace."""
+    def transaction(self, meanwhile: Callable[[], object] | None = None) -> Transaction:
+        """A context that commits as a whole, durably, or leaves no trace.
+
+        `meanwhile` is called between the commit and its sync, or behind both where they are one.
+        """
         self.check_writable()
-        return Transaction(self)
+        if meanwhile is not None and self._log is None:
+            self._sync_apart()
+        return Transaction(self, meanwhile)
 
     def check_writable(self) -> None:
         if self.readonly:
             raise StoreError(f"{self.path}: opened to read only")
 
     def committed(self) -> None:
-        """Count a commit; whoever makes many gets a log that need not grow with each."""
+        """Make a commit durable, and count it; whoever makes many gets a log that need not grow with each.
+
+        StoreError when the files were taken away meanwhile: SQLite goes on to write into them, but
+        nobody will find there what was committed.
+        """
+        if self._log is not None:
+            try:
+                _SYNC(self._log)
+            except OSError as error:
+                raise storage_error(error, f"{self.path}-wal") from error
+        if self._commits == 0:
+            self._files[f"{self.path}-wal"] = _identity(f"{self.path}-wal")
         self._commits += 1
+        for path, known in self._files.items():
+            if _identity(path) != known:
+                raise StoreError(
+                    f"{path}: was removed or replaced while it was in use, so what was just recorded is lost",
+                    hint="keep commands away from that folder, put the file back from a backup if you have one, "
+                    "and start a new run",
+                )
         if self._commits == _COMMITS_BEFORE_RESERVING:
             self._reserve_log()
 
@@ -75,10 +102,25 @@ class Database:
 
         Nothing that was committed depends on that, so a failure here loses nothing.
         """
+        if self._log is not None:
+            os.close(self._log)
+            self._log = None
         try:
             self._connection.close()
         except sqlite3.OperationalError:
             return
+
+    def _sync_apart(self) -> None:
+        """From here on a commit only writes to the log, and `committed` has the disk keep it.
+
+        SQLite syncs the same file at the same place (synchronous = FULL), but inside its COMMIT,
+        where nothing can be done meanwhile. Without a log there is nothing to take apart.
+        """
+        try:
+            self._log = os.open(f"{self.path}-wal", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return
+        self.execute("PRAGMA synchronous = NORMAL")
 
     def _reserve_log(self) -> None:
         """Lengthen the log with zeros: to make a commit durable that writes over them takes half as long.
@@ -185,10 +227,11 @@ class Database:
 class Transaction:
     """`with database.transaction():` – begun for writing at once, so that it never fails half-way."""
 
-    __slots__ = ("_database",)
+    __slots__ = ("_database", "_meanwhile")
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, meanwhile: Callable[[], object] | None = None) -> None:
         self._database = database
+        self._meanwhile = meanwhile
 
     def __enter__(self) -> None:
         try:
@@ -205,13 +248,21 @@ class Transaction:
         if raised is None:
             try:
                 self._database.execute("COMMIT")
-                self._database.committed()
-                return
             except sqlite3.Error as error:
                 raised = error
+            else:
+                self._settle()
+                return
         self._roll_back()
         if isinstance(raised, (sqlite3.Error, UnicodeError, OverflowError)):
             raise explain(raised, self._database.path) from raised
+
+    def _settle(self) -> None:
+        try:
+            if self._meanwhile is not None:
+                self._meanwhile()
+        finally:
+            self._database.committed()
 
     def _roll_back(self) -> None:
         try:
@@ -251,6 +302,15 @@ _CAUSES = {
 def _code(error: Exception) -> int:
     """The primary result code; extended codes carry it in their low byte."""
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Which file stands at a path; None for none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _lengthen(path: str, size: int) -> None:

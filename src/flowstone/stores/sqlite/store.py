@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from flowstone.errors import CorruptJournal, StoreError
@@ -73,9 +73,16 @@ class SqliteStore:
         run, last = self._tail(run_id)
         return self._read(run_id, run, max(after, 0), last)
 
-    def append(self, run_id: str, expected: int, events: Sequence[Event], summary: RunSummary) -> int:
+    def append(
+        self,
+        run_id: str,
+        expected: int,
+        events: Sequence[Event],
+        summary: RunSummary,
+        meanwhile: Callable[[], object] | None = None,
+    ) -> int:
         body = codec.encode_summary(summary)
-        with self._database.transaction():
+        with self._database.transaction(meanwhile):
             journal = self._journal(run_id, expected)
             journal.seq += len(events)
             moved = self._database.execute(

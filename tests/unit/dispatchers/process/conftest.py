@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,13 +48,16 @@ class Bench:
         return Dispatch(run="run-1", step="a", number=1, index=0, hash="h", spec=spec, **fields)
 
     def perform(self, *argv: str, secrets: tuple[str, ...] = (), live: bool = False, **fields: Any) -> Outcome:
-        on_line = (lambda *line: self.lines.append(line)) if live else None
+        on_lines = self._heard if live else None
         env_values = fields.pop("env_values", lambda ref: {})
 
         async def one(dispatcher: ProcessDispatcher) -> Outcome:
             return await dispatcher.perform(self.dispatch(*argv, **fields))
 
-        return self.using(one, secrets=secrets, on_line=on_line, env_values=env_values)
+        return self.using(one, secrets=secrets, on_lines=on_lines, env_values=env_values)
+
+    def _heard(self, step: str, unit: str, lines: Sequence[str]) -> None:
+        self.lines += [(step, unit, line) for line in lines]
 
     def sh(self, script: str, **fields: Any) -> Outcome:
         return self.perform("sh", "-c", script, **fields)

@@ -112,8 +112,8 @@ class TestFailure:
     def test_a_unit_error_names_program_count_code_and_stderr(self, bench: Bench) -> None:
         outcome = bench.sh("echo out; echo why >&2; exit 3", unit="x:solo")
         assert outcome.reason is Reason.NON_ZERO_EXIT
-        assert outcome.error == 'exec unit "x:solo" ran "sh" (2 arguments) and it exited 3. stderr:\nwhy\n'
-        assert outcome.diagnostic == outcome.error + "--- unit output ---\nout\n"
+        assert outcome.error == 'exec unit "x:solo" ran "sh" (2 arguments) and it exited 3. stderr:\nwhy'
+        assert outcome.diagnostic == outcome.error + "\n--- unit output ---\nout"
         assert outcome.exit_code == 3
         assert outcome.stdout is None
 

@@ -12,7 +12,7 @@ from tests.unit.dispatchers.process.conftest import Bench
 
 def fed(chunks: list[bytes], secrets: tuple[str, ...] = ()) -> list[str]:
     seen: list[str] = []
-    lines = Lines(Redactor(secrets), seen.append)
+    lines = Lines(Redactor(secrets), seen.extend)
     for chunk in chunks:
         lines.feed(chunk)
     lines.finish()
@@ -43,7 +43,7 @@ def test_no_chunking_shows_a_secret_of_several_short_lines(size: int, before: st
 
 def test_a_line_is_not_held_back_for_a_secret_that_did_not_begin() -> None:
     seen: list[str] = []
-    lines = Lines(Redactor(MANY), seen.append)
+    lines = Lines(Redactor(MANY), seen.extend)
     for text, shown in (
         ("none\n", []),
         ("two\nfour\n", ["none", "two", "four"]),
@@ -91,3 +91,22 @@ def test_lines_of_a_running_unit_name_it(bench: Bench) -> None:
     )
     assert {line[:2] for line in bench.lines} == {("a", "a:solo")}
     assert sorted(line[2] for line in bench.lines) == ["end", "err", "tok=[REDACTED]"]
+
+
+def test_a_secret_in_one_line_of_many_is_found_in_that_line_alone() -> None:
+    data = b"".join(b"line %d\n" % number for number in range(9_000))
+    seen = fed([data, b"open\nsesame-open-now\n", data], ("sesame-open-now",))
+    assert len(seen) == 18_002
+    assert seen[9_000:9_003] == ["open", "[REDACTED]", "line 0"]
+
+
+def test_a_long_line_among_short_ones_comes_in_pieces() -> None:
+    data = b"short\n" + b"x" * (3 * PIECE_BYTES) + b"\nshort\n"
+    seen = fed([data])
+    assert seen[0] == seen[-1] == "short"
+    assert "".join(seen[1:-1]) == "x" * (3 * PIECE_BYTES)
+    assert max(map(len, seen)) <= PIECE_BYTES
+
+
+def test_bytes_that_are_no_text_are_told_apart_by_line() -> None:
+    assert fed([b"\xe2\x82\n\xac\n\xff\xc3\xa4\n"]) == ["\ufffd\ufffd", "\ufffd", "\ufffdä"]

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from flowstone.errors import InputError
 from flowstone.formats.akm_common.dialect import AkmDialect
-from flowstone.formats.akm_common.flags import check_params, coerce_flags, set_flags
+from flowstone.formats.akm_common.flags import check_params, coerce_flags
 from flowstone.plan.model import Param
-from flowstone.ports.dialect import Given
+from flowstone.ports.dialect import Given, Via
 from tests.unit.formats.akm.compiling import markdown, plan_of
 
 
@@ -20,6 +20,10 @@ def _param(name: str, schema: dict[str, Any]) -> Param:
     return Param(name, schema, has_default="default" in schema, default=schema.get("default"))
 
 
+SHORT = """params: { token: { default: x }, password: { default: long-default } }
+steps:
+  - id: a"""
+"""What stands in a workflow file for all to read is no secret, unless it is long enough to be meant as one."""
 PARAMS = [
     _param("s", {"type": "string"}),
     _param("n", {"type": "integer"}),
@@ -113,10 +117,28 @@ def test_all_violations_are_listed() -> None:
     assert "params.n" in refused.value.message
 
 
-def test_set_texts_are_flags() -> None:
-    assert set_flags(["a=b=c", "d="]) == [("a", "b=c"), ("d", "")]
-    with pytest.raises(InputError, match="name=value"):
-        set_flags(["a"])
+@pytest.mark.parametrize(
+    "text", ["9007199254740993", "9007199254740993.0", "9007199254740993e0", "9.007199254740993e15"]
+)
+def test_no_digit_of_a_whole_number_is_lost(text: str) -> None:
+    assert coerce_flags(PARAMS, [("x", text), ("n", text)]) == {"n": 9007199254740993, "x": 9007199254740993}
+
+
+def test_a_complaint_spells_a_param_as_it_was_given() -> None:
+    dialect = AkmDialect()
+    plan = plan_of(markdown("params: { n: { type: integer, minimum: 5 } }\nsteps:\n  - id: a"))
+
+    def said(given: Given) -> str:
+        with pytest.raises(InputError) as refused:
+            dialect.resolve(plan, given)
+        return f"{refused.value.message} {refused.value.hint}"
+
+    assert '--n must be integer; received "x"' in said(Given((("n", "x"),)))
+    assert '--set n must be integer; received "x"' in said(Given((("n", "x"),), via=Via.SET))
+    assert said(Given((("zz", "1"),))) == "Unknown flag --zz. The workflow declares --n."
+    assert said(Given((("zz", "1"),), via=Via.SET)) == 'Unknown parameter "zz" (--set zz=…). The workflow declares n.'
+    assert said(Given(values={"zz": 1})) == 'Unknown parameter "zz". The workflow declares n.'
+    assert said(Given(values={"n": 1})).startswith("The params do not satisfy the workflow's declared schemas:")
 
 
 @given(st.text(), st.integers())
@@ -132,6 +154,9 @@ def test_the_dialect_resolves_warns_and_keeps() -> None:
     assert found.secrets == ("abcdefgh",)
     assert "api_token has a secret-suggesting name" in found.warnings[0]
     assert "env:" in found.warnings[0]
+    short = dialect.resolve(plan_of(markdown(SHORT)), Given())
+    assert short.secrets == ("long-default",)
+    assert dialect.resolve(plan_of(markdown(SHORT)), Given((("token", "y"),))).secrets == ("y", "long-default")
     assert dialect.resume(plan, Given(), {"n": 2}).params == {"n": 2}
     with pytest.raises(InputError, match="only be set on a new run"):
         dialect.resume(plan, Given((("n", "1"),)), {})
