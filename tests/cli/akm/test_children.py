@@ -341,3 +341,20 @@ def test_env_of_a_composing_step_has_no_effect_and_says_so(akm):
     envelope = akm.json("workflow", "run", "workflows/w")
     assert any("env has no effect" in text for text in envelope["warnings"])
     assert ran(akm) == ["[]"]
+
+
+def test_flowstone_goes_on_with_what_it_says(akm, run, judge):
+    gated(akm, "kid", judge.url)
+    compose(akm, "mid", ("m", "uses: workflows/kid"))
+    compose(akm, "w", ("c", "uses: workflows/mid"))
+    assert run("flowstone", "run", "workflows/w").returncode == 1
+    shown = run("flowstone", "status", "--last").stdout
+    (line,) = [line for line in shown.splitlines() if line.startswith("go on with: ")]
+    commands = line.removeprefix("go on with: ").split(" && ")
+    assert len(commands) == 3
+    judge.fit = True
+    for command in commands:
+        done = run(*command.split())
+        assert done.returncode == 0, done.stderr
+    assert json.loads(run("flowstone", "status", "--last", "--format", "json").stdout)["status"] == "succeeded"
+    assert ran(akm) == ["kid"]
