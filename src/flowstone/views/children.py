@@ -32,6 +32,12 @@ def blocked_child(state: State) -> dict[str, Any] | None:
     return {"stepId": step.id, "childRunId": child, "childRef": ref, **_commands(str(child), state.run_id)}
 
 
+def stopped_with_a_child(state: State) -> bool:
+    """Whether a run stopped with a nested one that a person must take up first."""
+    by_hand = state.plan.policies.children is ChildRule.BY_HAND
+    return by_hand and next(_children_of_stopped(state), None) is not None
+
+
 def stopped_below(state: State, children: Iterable[NestedRun]) -> tuple[str, ...]:
     """The nested runs that a person must take up before a run that stopped with them, the deepest first."""
     if state.plan.policies.children is not ChildRule.BY_HAND:
