@@ -217,7 +217,7 @@ def test_a_signal_stops_the_child_and_a_resume_goes_on(folder):
     (folder / "kid.yaml").write_text(workflow("kid", steps))
     code = "from flowstone.cli.orun.main import main; main()"
     argv = [sys.executable, "-c", code, "workflow", "run", "w.yaml"]
-    env = {**os.environ, "PYTHONPATH": SOURCE}
+    env = {**os.environ, "PYTHONPATH": SOURCE, "HOME": str(folder)}
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env=env) as driver:
         wait_for(folder / "begun")
         driver.send_signal(signal.SIGTERM)
