@@ -45,7 +45,7 @@ class Watch:
     """An observer that keeps what it is told of."""
 
     def __init__(self) -> None:
-        self.lines: list[str] = []
+        self.said: list[str] = []
         self.below: list[str] = []
 
     def recorded(self, state, events) -> None:
@@ -55,7 +55,7 @@ class Watch:
         self.below += [f"{path}: {type(event).__name__}" for event in events]
 
     def line(self, step, unit, text) -> None:
-        self.lines.append(f"{step} | {text}")
+        self.said.append(f"{step} | {text}")
 
     def warned(self, text) -> None:
         raise AssertionError(text)
@@ -86,7 +86,7 @@ def test_lines_and_events_of_every_level_name_the_way_to_it(flow, folder):
     watch = Watch()
     started = flow.start("w.yaml")
     assert flow.drive(started.run_id, observer=watch, lines=True).state.status == "succeeded"
-    assert watch.lines == ["a/b/c | deep"]
+    assert watch.said == ["a/b/c | deep"]
     assert "a/b: StepClosed" in watch.below
     assert "a: StepClosed" in watch.below
 
@@ -168,7 +168,7 @@ def test_what_is_secret_above_is_secret_below(flow, folder):
     (folder / "ready").touch()
     report = flow.drive(run_id, given, reopen=True)
     assert report.state.steps["s"].result.value == {"o": "[REDACTED]"}
-    assert watch.lines == ["s/c | [REDACTED]"]
+    assert watch.said == ["s/c | [REDACTED]"]
     assert len(children(flow, run_id)) == 1
     flow.close()
     kept = [path for path in (folder / ".orun").rglob("*") if path.is_file()]
@@ -217,7 +217,7 @@ def test_a_signal_stops_the_child_and_a_resume_goes_on(folder):
     (folder / "kid.yaml").write_text(workflow("kid", steps))
     code = "from flowstone.cli.orun.main import main; main()"
     argv = [sys.executable, "-c", code, "workflow", "run", "w.yaml"]
-    env = {**os.environ, "PYTHONPATH": SOURCE}
+    env = {**os.environ, "PYTHONPATH": SOURCE, "HOME": str(folder)}
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env=env) as driver:
         wait_for(folder / "begun")
         driver.send_signal(signal.SIGTERM)

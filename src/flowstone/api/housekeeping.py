@@ -6,7 +6,7 @@ What is active or can be resumed is never found: a failed run only on request, a
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from flowstone.run.record import RunRow
 
 DAY_MS = 24 * 3_600_000
+STRANGER_MS = 7 * DAY_MS
+"""From this age a worktree goes whose run nobody here knows: the next isolated run would clear it too."""
 
 
 class Kind(StrEnum):
@@ -63,13 +65,13 @@ class Cleared(msgspec.Struct, frozen=True):
 def rubbish(session: Session, rules: Rules) -> tuple[Rubbish, ...]:
     """What may go by the rules, the oldest first of each kind; removes nothing."""
     found: list[Rubbish] = []
-    wanted: set[str] = set()
+    ended: dict[str, bool] = {}
     before = session.wiring.clock.now_ms() - rules.older_ms
     for store in session.wiring.stores():
         rows = list(store.find(children=True))
-        wanted |= {row.record.id for row in rows if not _has_ended(row, rules)}
+        ended |= {row.record.id: _has_ended(row, rules) for row in rows}
         found += _runs(store, [row for row in rows if row.record.parent_run is None], rules, before)
-    found += _trees(session, wanted, before)
+    found += _trees(session, ended, before)
     found += _crashes(session, before)
     return tuple(found)
 
@@ -120,11 +122,12 @@ def _family(store: Store, run_id: str) -> list[str]:
     return found[::-1]
 
 
-def _trees(session: Session, wanted: set[str], before: int) -> Iterator[Rubbish]:
+def _trees(session: Session, ended: Mapping[str, bool], before: int) -> Iterator[Rubbish]:
+    """Trees of runs that have ended; of a run that is not known here, which may be resumable elsewhere, old ones only."""
     from flowstone.dispatchers.process.worktree import kept_trees
 
     for run, path, at, size in kept_trees(session.wiring.env.get("TMPDIR") or "/tmp"):
-        if run not in wanted and at <= before:
+        if ended.get(run, at <= session.wiring.clock.now_ms() - STRANGER_MS) and at <= before:
             yield Rubbish(Kind.WORKTREE, path, at, size, title=f"of run {run}")
 
 

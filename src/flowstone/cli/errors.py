@@ -42,9 +42,11 @@ def guarded(voice: Voice, body: Callable[[], int | None]) -> int:
     if lost is None:
         return code
     report(voice, FlowstoneError(lost, code=LOST))
-    return code or exit_codes.OUTPUT
+    return code or _LOST_CODES[voice]
 
 
+_LOST_CODES = {Voice.AKM: exit_codes.INTERNAL, Voice.ORUN: exit_codes.FAILED, Voice.FLOWSTONE: exit_codes.OUTPUT}
+"""What lost output ends a command with: the drop-ins know no code of its own for it."""
 LOST = "OUTPUT_FAILED"
 
 

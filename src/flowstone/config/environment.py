@@ -24,13 +24,13 @@ PRESENCE = (("CODEX_SANDBOX", "codex"), ("GEMINI_CLI", "gemini"))
 """Variables that only tell which harness runs us, without a session (akm facts 11)."""
 
 
+LOCALE = ("LC_ALL", "LC_CTYPE", "LANG")
+"""The variables that name the characters of the terminal, the strongest first."""
 USER_PROGRAMS = (
     "~/.local/bin", "~/bin", "~/.bun/bin", "~/.deno/bin", "~/.cargo/bin", "~/go/bin", "~/.npm-global/bin",
     "~/.volta/bin", "/opt/homebrew/bin", "/home/linuxbrew/.linuxbrew/bin", "/usr/local/bin",
 )  # fmt: skip
 """Where users' programs lie, which the bare PATH of a machine's scheduler does not name."""
-LOCALE = ("LC_ALL", "LC_CTYPE", "LANG")
-"""The variables that name the characters of the terminal, the strongest first."""
 
 
 class Surroundings(msgspec.Struct, frozen=True):

@@ -32,7 +32,7 @@ class BlockObserver(Observer, Protocol):
 
 def lines_of(observer: Observer) -> Callable[[str, str, Sequence[str]], None]:
     """How to tell an observer of several lines: at once where it takes them so."""
-    if isinstance(observer, BlockObserver):
+    if isinstance(observer, BlockObserver) and callable(observer.lines):
         return observer.lines
     line = observer.line
 

@@ -100,7 +100,7 @@ def test_a_run_into_a_full_device_goes_on_and_is_kept(run, project, program):
     assert told in ended.stderr
     assert "Traceback" not in ended.stderr
     assert json.loads(run("flowstone", "status", "--json").stdout)["status"] in ("succeeded", "failed")
-    assert ended.returncode == (1 if program == "flowstone" else 74)
+    assert ended.returncode == {"flowstone": 1, "akm": 70, "orun": 1}[program]
 
 
 @pytest.mark.parametrize("words", [["--help"], RUN, ["schema", "orun"]])

@@ -46,6 +46,7 @@ def test_opening_a_current_database_writes_nothing(store, path):
 
 def test_a_database_of_the_first_version_is_brought_up_and_keeps_its_runs(store, path):
     store._database.execute("DROP INDEX runs_of_parent")
+    store._database.execute("DROP TABLE task_runs")
     store._database.execute("PRAGMA user_version = 1")
     store.close()
     reader = SqliteStore.open(path, readonly=True)
@@ -91,19 +92,6 @@ def test_a_creation_that_was_cut_short_is_made_good(path):
     store = SqliteStore.open(path)
     store.create(record(), RunSummary())
     store.close()
-
-
-@pytest.mark.parametrize("readonly", [False, True])
-def test_an_older_database_is_brought_up_to_date(store, path, readonly):
-    store._database.execute("DROP TABLE task_runs")
-    store._database.execute("PRAGMA user_version = 1")
-    store.close()
-    newer = SqliteStore.open(path, readonly=readonly)
-    assert newer.load(RUN).record == record()
-    newer.close()
-    with sqlite3.connect(path) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
-    connection.close()
 
 
 @pytest.mark.parametrize("readonly", [False, True])

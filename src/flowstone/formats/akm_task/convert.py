@@ -14,7 +14,13 @@ from flowstone.source.tree import Entry, Mapping, Node, Scalar, Sequence
 from flowstone.values import clip
 
 _TARGETS = ("workflow", "prompt", "command")
-_RENAMED = {"timeoutMs": "timeout", "max_steps": "maxSteps", "max_retries": "maxRetries", "llm": "inference"}
+_RENAMED = {
+    "timeoutMs": "timeout",
+    "profile": "engine",
+    "max_steps": "maxSteps",
+    "max_retries": "maxRetries",
+    "llm": "inference",
+}
 _DROPPED = frozenset({"enabled", "type"})
 _WITHIN_AKM = ("agent", "engine", "model", "inference", "tools", "timeout", "redact", "maxSteps", "maxRetries")
 _REF = re.compile(r"(?:[A-Za-z0-9_-]+//)?(workflows|commands|scripts)/.+")

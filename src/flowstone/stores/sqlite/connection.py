@@ -65,19 +65,20 @@ class Database:
             raise StoreError(f"{self.path}: opened to read only")
 
     def committed(self) -> None:
-        """Make a commit durable, and count it; whoever makes many gets a log that need not grow with each.
-
-        StoreError when the files were taken away meanwhile: SQLite goes on to write into them, but
-        nobody will find there what was committed.
-        """
+        """Make a commit durable, and count it; whoever makes many gets a log that need not grow with each."""
         if self._log is not None:
             try:
                 _SYNC(self._log)
             except OSError as error:
                 raise storage_error(error, f"{self.path}-wal") from error
+        self._commits += 1
+        if self._commits == _COMMITS_BEFORE_RESERVING:
+            self._reserve_log()
+
+    def check_files(self) -> None:
+        """StoreError when the files were taken away: SQLite goes on to write into them, and nobody will find that."""
         if self._commits == 0:
             self._files[f"{self.path}-wal"] = _identity(f"{self.path}-wal")
-        self._commits += 1
         for path, known in self._files.items():
             if _identity(path) != known:
                 raise StoreError(
@@ -85,8 +86,6 @@ class Database:
                     hint="keep commands away from that folder, put the file back from a backup if you have one, "
                     "and start a new run",
                 )
-        if self._commits == _COMMITS_BEFORE_RESERVING:
-            self._reserve_log()
 
     def vacuum(self) -> None:
         """Write the file anew without its gaps; one that somebody else uses stays as it is."""
@@ -169,19 +168,10 @@ class Database:
         connection.close()
         if version == 0:
             return self._empty()
-        return self._brought_up_to_date(version)
-
-    def _brought_up_to_date(self, version: int) -> sqlite3.Connection:
-        """A database of an older version, migrated where that can be, so that a look needs no run first."""
-        try:
-            self._open_to_write().close()
-        except (sqlite3.Error, OSError, StoreError) as error:
-            raise StoreError(
-                f"{self.path}: written by an older version (schema {version}, this one needs {VERSION}), "
-                f"and it cannot be brought up to date: {error}",
-                hint="make it writable and run the command again",
-            ) from error
-        return self._connect(self.path, "ro")
+        raise StoreError(
+            f"{self.path}: written by an older version (schema {version}, this one needs {READABLE})",
+            hint="start or resume a run once: that brings it up to date",
+        )
 
     def _checked_version(self, connection: sqlite3.Connection) -> int:
         try:
@@ -258,6 +248,8 @@ class Transaction:
             raise explain(raised, self._database.path) from raised
 
     def _settle(self) -> None:
+        """What may be done meanwhile is done only for a commit that somebody will find."""
+        self._database.check_files()
         try:
             if self._meanwhile is not None:
                 self._meanwhile()

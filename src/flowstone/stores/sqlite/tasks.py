@@ -44,7 +44,9 @@ class SqliteTaskHistory:
             f"SELECT ref, started_at, status, body FROM task_runs{where} ORDER BY started_at DESC, id DESC LIMIT ?"
         )
         try:
-            rows = database.rows(statement, (*arguments, -1 if limit is None else limit))
+            # A database that is read as an older version left it has no such table yet.
+            known = database.rows("SELECT 1 FROM sqlite_master WHERE name = 'task_runs'")
+            rows = database.rows(statement, (*arguments, -1 if limit is None else limit)) if known else []
         finally:
             database.close()
         return [_read(self._path, *row) for row in rows]
