@@ -109,10 +109,14 @@ class Wiring:
         return replace(config, models=read_models(self.paths), opencode=opencode)
 
     def bound_values(self, plan: Plan) -> tuple[str, ...]:
-        """What the env assets of a plan hold by now, for redaction: a step may print what another one was given."""
+        """What the env assets of a plan hold by now, and the variables that its tasks want scrubbed.
+
+        For redaction: a step may print what another one was given.
+        """
         from flowstone.plan.checks.structure import env_refs_of
 
-        found: list[str] = []
+        named = (name for step in plan.steps if step.unit is not None for name in step.unit.redact)
+        found = [self.env[name] for name in named if self.env.get(name)]
         for ref in dict.fromkeys(binding.ref for binding in env_refs_of(plan)):
             with suppress(FlowstoneError):  # the unit that binds it will say what is wrong
                 found += (value for value in self.catalog.env_values(ref).values() if value is not None)

@@ -102,7 +102,8 @@ class StoredFiles:
         name = found.ref.rpartition("/")[2]
         target = task.target.uses if task.target.family is Family.WORKFLOW else None
         inputs = tuple(_param(one) for one in task.inputs)
-        return StoredTask(found.ref, lower_task(task, name, file), file, target, inputs, task.declares_inputs)
+        plan = lower_task(task, name, file)
+        return StoredTask(found.ref, plan, file, target, inputs, task.declares_inputs, task.redact)
 
 
 def _param(one: TaskInput) -> Param:

@@ -192,13 +192,13 @@ class LocalChildRuns:
         return lambda text: own.text(str(self._host.redact(text)))
 
     async def _lease(self, run_id: str) -> Lease | None:
-        """The child's lease; a dead driver's commands are waited for without holding up the loop."""
+        """The child's lease, None when somebody drives it; a dead driver's commands are waited for in the loop."""
         deadline = time.monotonic() + LEASE_WAIT_MS / 1000
         while True:
             try:
                 return self._host.store.lease(run_id, f"pid {os.getpid()}")
             except LeaseHeld:
-                if time.monotonic() >= deadline:
+                if time.monotonic() >= deadline or self._host.store.driver_of(run_id) is not None:
                     return None
             await asyncio.sleep(BUSY_S)
 

@@ -112,6 +112,7 @@ def _of_task(step: Step, unit: Unit, target: AssetTarget, composition: Compositi
         spec=_with_values(inner.spec, target),
         isolation=unit.isolation,
         task=task.ref,
+        redact=task.redact,
         given=Given(Record(tuple(given.items())), schemas) if given else None,
     )
 

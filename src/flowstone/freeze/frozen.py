@@ -165,7 +165,9 @@ class _Freezing:
         self.children[step.id] = msgspec.convert(child.plan, Plan, strict=True)
         if target.env:
             self._told.append(f'Step "{step.id}": env has no effect on the workflow {child.ref}, whose steps bind it.')
-        return msgspec.structs.replace(unit, spec=child, timeout_ms=unit.timeout_ms if unit.timeout_set else None)
+        timeout = unit.timeout_ms if unit.timeout_set else None
+        redact = () if child.task is None else composition.library.task(target.ref).redact
+        return msgspec.structs.replace(unit, spec=child, timeout_ms=timeout, redact=redact)
 
     def _child(self, plan: Plan, below: Composition) -> tuple[Plan, str]:
         frozen = freeze(plan, self._config, self._catalog, below)

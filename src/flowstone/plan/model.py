@@ -100,7 +100,8 @@ class Unit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
     `timeout_ms` bounds one attempt (None: no bound; unset: 0 until frozen). `schema` is the unit's
     own output schema. `isolation` is "none" or "worktree". `task` is the ref of the task whose target
-    this is, and `given` what its inputs are bound to.
+    this is, `given` what its inputs are bound to, and `redact` the variables of the host whose values the
+    task wants scrubbed.
     """
 
     spec: AnySpec
@@ -111,6 +112,7 @@ class Unit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     isolation: str = "none"
     task: str | None = None
     given: Given | None = None
+    redact: tuple[str, ...] = ()
 
 
 class Single(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="single"):

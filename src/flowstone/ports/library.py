@@ -20,7 +20,8 @@ class StoredTask(msgspec.Struct, frozen=True):
     """A task by its canonical ref; the one step of `plan` is its target.
 
     `workflow` is the ref of the workflow that it runs, None where its target is of another kind.
-    `declares_inputs` tells an empty list of inputs from none at all.
+    `declares_inputs` tells an empty list of inputs from none at all. `redact` are variables of the host
+    whose values are to be scrubbed.
     """
 
     ref: str
@@ -29,6 +30,7 @@ class StoredTask(msgspec.Struct, frozen=True):
     workflow: str | None = None
     inputs: tuple[Param, ...] = ()
     declares_inputs: bool = False
+    redact: tuple[str, ...] = ()
 
 
 class StoredCommand(msgspec.Struct, frozen=True):

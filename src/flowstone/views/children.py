@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from flowstone.plan.model import ChildRule
 from flowstone.plan.units import ChildSpec
 from flowstone.run.events import RunStatus, Status
 from flowstone.run.outcome import Reason
@@ -26,10 +27,28 @@ def blocked_child(state: State) -> dict[str, Any] | None:
     if step is None:
         return None
     spec = step.plan.unit.spec if step.plan.unit is not None else None
-    outcomes = [a.outcome for a in step.final_attempts() if a.outcome is not None and a.outcome.child_run is not None]
-    child = outcomes[-1].child_run if outcomes else None
+    child = next(_children_of_stopped(state), None)
     ref = spec.ref if isinstance(spec, ChildSpec) else None
     return {"stepId": step.id, "childRunId": child, "childRef": ref, **_commands(str(child), state.run_id)}
+
+
+def stopped_with_a_child(state: State) -> bool:
+    """Whether a run stopped with a nested one that a person must take up first."""
+    by_hand = state.plan.policies.children is ChildRule.BY_HAND
+    return by_hand and next(_children_of_stopped(state), None) is not None
+
+
+def stopped_below(state: State, children: Iterable[NestedRun]) -> tuple[str, ...]:
+    """The nested runs that a person must take up before a run that stopped with them, the deepest first."""
+    if state.plan.policies.children is not ChildRule.BY_HAND:
+        return ()
+    nodes, found = {child.row.record.id: child for child in children}, list[str]()
+    node = next((nodes[run] for run in _children_of_stopped(state) if run in nodes), None)
+    while node is not None:
+        found.append(node.row.record.id)
+        stopped = [child for child in node.below if child.row.summary.status in (RunStatus.FAILED, RunStatus.HELD)]
+        node = stopped[-1] if stopped else None
+    return tuple(reversed(found))
 
 
 def caller_of(child: NestedRun) -> str:
@@ -54,6 +73,14 @@ def _node(child: NestedRun, word: Word, root: str) -> dict[str, Any]:
         commands = _commands(record.id, root)
         node["resume"] = {"command": commands["resume"], "then": commands["then"]}
     return {**node, **children_view(child.below, word, root)}
+
+
+def _children_of_stopped(state: State) -> Iterator[str]:
+    """The runs with which the steps of a run stopped."""
+    for step in state.order:
+        if step.reason in (Reason.CHILD_BLOCKED, Reason.CHILD_FAILED):
+            runs = [attempt.outcome.child_run for attempt in step.final_attempts() if attempt.outcome is not None]
+            yield from (run for run in runs if run is not None)
 
 
 def _commands(child: str, root: str) -> dict[str, str]:

@@ -65,6 +65,15 @@ def test_a_command_brings_its_agent_model_and_tools(akm, flow, agent):
     assert "asks for the tools Bash, which are not granted" in told["warnings"][0]
 
 
+def test_a_program_without_system_texts_has_a_persona_in_its_prompt(akm, flow, agent):
+    akm.write("bundle/commands/review.md", "---\nagent: critic\n---\nReview it.\n")
+    akm.write("bundle/agents/critic.md", "You are strict.\n")
+    flow("{ id: a, uses: commands/review }")
+    agent(platform="opencode")
+    akm.json("workflow", "run", "workflows/w")
+    assert agent().startswith("<run><--><You are strict.\n\n")
+
+
 def test_a_step_is_not_given_an_agent_that_nobody_has(akm, flow, agent):
     akm.write("bundle/commands/review.md", "---\nagent: critic\n---\nReview it.\n")
     flow("{ id: a, uses: commands/review }")
@@ -240,3 +249,23 @@ def test_links_that_lead_out_of_a_bundle_are_refused(akm, flow, agent):
         assert akm.error("workflow", "run", "workflows/w", code=2)["code"] == "PATH_ESCAPE_VIOLATION"
     flow("{ id: a, uses: commands/../../x }")
     assert akm.error("workflow", "run", "workflows/w", code=2)["code"] == "WORKFLOW_SOURCE_INVALID"
+
+
+def test_a_task_has_values_scrubbed_wherever_it_is_composed(akm, flow):
+    akm.write("bundle/tasks/t.yml", "version: 4\nrun: 'echo leaks-here-$X'\nredact: [SHOWN_NOWHERE]\nenv: { X: y }\n")
+    akm.write("bundle/scripts/s.sh", "echo value-of-the-host\n")
+    flow("{ id: a, uses: tasks/t }", "{ id: b, uses: scripts/s.sh }")
+    done = akm.json("workflow", "run", "workflows/w", SHOWN_NOWHERE="value-of-the-host")
+    steps = akm.json("workflow", "status", done["run"]["id"])["workflow"]["steps"]
+    assert steps[1]["evidence"]["output"] == "[REDACTED]"
+
+
+def test_a_script_is_no_way_out_of_its_folder():
+    """A plan that was tampered with names a file elsewhere."""
+    from flowstone.plan.checks.structure import problems_of
+    from flowstone.plan.model import Unit
+    from flowstone.plan.units import ExecSpec, ScriptFile
+    from flowstone.testing.plans import solo, spine
+
+    plan = spine(solo("a", unit=Unit(ExecSpec(("sh",), script=ScriptFile("b//scripts/s.sh", "../s.sh", b"")))))
+    assert problems_of(plan) == ["step \"a\": '../s.sh' is no name of a script's file"]

@@ -341,3 +341,51 @@ def test_env_of_a_composing_step_has_no_effect_and_says_so(akm):
     envelope = akm.json("workflow", "run", "workflows/w")
     assert any("env has no effect" in text for text in envelope["warnings"])
     assert ran(akm) == ["[]"]
+
+
+def test_flowstone_goes_on_with_what_it_says(akm, run, judge):
+    gated(akm, "kid", judge.url)
+    compose(akm, "mid", ("m", "uses: workflows/kid"))
+    compose(akm, "w", ("c", "uses: workflows/mid"))
+    assert run("flowstone", "run", "workflows/w").returncode == 1
+    shown = run("flowstone", "status", "--last").stdout
+    (line,) = [line for line in shown.splitlines() if line.startswith("go on with: ")]
+    commands = line.removeprefix("go on with: ").split(" && ")
+    assert len(commands) == 3
+    judge.fit = True
+    for command in commands:
+        done = run(*command.split())
+        assert done.returncode == 0, done.stderr
+    assert json.loads(run("flowstone", "status", "--last", "--format", "json").stdout)["status"] == "succeeded"
+    assert ran(akm) == ["kid"]
+
+
+def test_a_child_that_somebody_else_drives_is_busy(akm, environment):
+    akm.workflow("kid", ("k", "echo >> begun; test -e ok || sleep 60"))
+    compose(akm, "w", ("c", "uses: workflows/kid"))
+    run = run_id(akm, "workflows/w", "--timeout", "1500ms", code=1)
+    (child,) = children(akm, run)
+    begun = akm.folder / "project/begun"
+    begun.unlink()
+    code = "from flowstone.cli.akm.main import main; main()"
+    other = subprocess.Popen(
+        [sys.executable, "-c", code, "workflow", "run", child["runId"]],
+        cwd=akm.folder / "project",
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        deadline = time.monotonic() + 30
+        while not begun.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert akm.json("workflow", "run", run, code=1)["run"]["status"] == "failed"
+    finally:
+        other.send_signal(signal.SIGINT)
+        other.wait(30)
+    status = akm.json("workflow", "status", run, "--units")
+    assert status["units"][0]["failureReason"] == "child_workflow_busy"
+    akm.write("project/ok", "")
+    akm.json("workflow", "resume", run)
+    assert akm.json("workflow", "run", run)["run"]["status"] == "completed"

@@ -68,7 +68,7 @@ class Harness(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `passed` are the variables that it gets beside the common ones, `plain` those of them whose
     values are no secrets. `variables` gives further ones from a task. `takes_schema` has the schema
-    written to a file. `read` raises NoAnswer.
+    written to a file, `persona_in_prompt` a persona in front of the prompt. `read` raises NoAnswer.
     """
 
     program: str
@@ -78,3 +78,4 @@ class Harness(msgspec.Struct, frozen=True, omit_defaults=True):
     plain: tuple[str, ...] = ()
     variables: Callable[[Task], tuple[tuple[str, str], ...]] = lambda task: ()
     takes_schema: bool = False
+    persona_in_prompt: bool = False
