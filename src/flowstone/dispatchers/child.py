@@ -47,6 +47,8 @@ class ChildDispatcher:
             digest=spec.digest,
             arguments=arguments if isinstance(arguments, dict) else {},
             provenance=spec.provenance,
+            grants=spec.grants,
+            take_up=spec.take_up,
         )
 
     def _plan(self, step: str, spec: ChildSpec) -> Plan:

@@ -22,6 +22,7 @@ from flowstone.plan.model import FanOut, Plan, Route, Single, Step, Unit
 from flowstone.plan.units import (
     AgentSpec,
     AnySpec,
+    ApprovalSpec,
     AssetTarget,
     ChildSpec,
     ExecSpec,
@@ -97,7 +98,7 @@ def _unit(step: Step, unit: Unit, engines: Engines) -> Unit:
         case ExecSpec():
             timeout = unit.timeout_ms if unit.timeout_set else EXEC_TIMEOUT_MS
             return msgspec.structs.replace(_taught(step, unit), timeout_ms=timeout)
-        case SleepSpec() | HttpSpec() | ScriptSpec() | ChildSpec() | LlmSpec() | AgentSpec():
+        case SleepSpec() | HttpSpec() | ScriptSpec() | ChildSpec() | ApprovalSpec() | LlmSpec() | AgentSpec():
             return unit
         case PromptTarget():
             return engines.unit(step, _taught(step, unit), spec)

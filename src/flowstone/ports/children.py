@@ -7,13 +7,15 @@ from typing import Any, Protocol
 import msgspec
 
 from flowstone.plan.model import Plan
+from flowstone.plan.units import TakeUp
 from flowstone.run.events import RunStatus
 
 
 class Invocation(msgspec.Struct, frozen=True):
     """One call of a nested workflow: `arguments` are its inputs, ready and with secrets in them.
 
-    `number` is that of the attempt: the first one of a drive takes up what an earlier drive began.
+    `number` is that of the attempt; `take_up` says which attempts go on with what an earlier one began.
+    `grants` are pairs of the child's name of a connection and the parent's, where they differ.
     """
 
     step: str
@@ -25,6 +27,8 @@ class Invocation(msgspec.Struct, frozen=True):
     arguments: dict[str, Any]
     provenance: tuple[tuple[str, str], ...] = ()
     """Where the child came from, if not from where its parent did."""
+    grants: tuple[tuple[str, str], ...] = ()
+    take_up: TakeUp = TakeUp.FIRST_ATTEMPT
 
 
 class ChildEnd(msgspec.Struct, frozen=True):
@@ -43,9 +47,9 @@ class ChildRuns(Protocol):
     async def perform(self, invocation: Invocation) -> ChildEnd:
         """Run a nested workflow to its end, as a run of its own that is linked to the parent's.
 
-        An invocation that an earlier drive of the parent began is taken up: what succeeded in the
-        child stands, and a child that had succeeded gives its outputs again. Every further attempt
-        starts a run anew. Inputs that do not fit, or a child that somebody else drives, are an end
+        An invocation that an earlier drive of the parent began is taken up, as `take_up` says: what
+        succeeded in the child stands, and a child that had succeeded gives its outputs again. Else
+        a run is started anew. Inputs that do not fit, or a child that somebody else drives, are an end
         without a run. When its task is cancelled, what the child runs is ended and the child is
         left to be resumed, before CancelledError is raised again.
         """
