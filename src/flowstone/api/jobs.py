@@ -35,13 +35,15 @@ def start_planned(flow: Flowstone, path: str, given: Given) -> Started:
     PlanVersionError for a file that is no plan, or was altered; DigestMismatch names the files that
     are no longer what they were when the plan was made. Nothing has been started then.
     """
+    from flowstone.freeze.frozen import Frozen
+
     wiring = flow.wiring
     planned = read_plan(flow, path)
     place = os.path.normpath(os.path.join(wiring.cwd, os.path.dirname(path), planned.job))
-    check_pins(wiring, planned.frozen.plan, os.path.dirname(place), path)
+    check_pins(wiring, planned.plan, os.path.dirname(place), path)
     source = wiring.source(place)
     workflow = Workflow(path, source, None, lambda: wiring.catalog.ref_of(place) or os.path.realpath(place))
-    return publish(flow.session, workflow, planned.frozen, given)
+    return publish(flow.session, workflow, Frozen(planned.plan, planned.text, planned.digest), given)
 
 
 def read_plan(flow: Flowstone, path: str) -> Planned:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.formats.registry import AKM_GITHUB, AKM_MARKDOWN, AKM_TASK, ORUN
+from flowstone.formats.registry import AKM_GITHUB, AKM_MARKDOWN, AKM_TASK, ORUN, ORUN_JOB
 
 FILES = {
     AKM_MARKDOWN: "akm-workflow.json",
     AKM_GITHUB: "akm-github-workflow.json",
     AKM_TASK: "akm-task.json",
     ORUN: "orun-workflow.json",
+    ORUN_JOB: "orun-job.json",
 }
 
 
@@ -36,6 +37,10 @@ def schema_for(language: str) -> dict[str, Any]:
             from flowstone.formats.orun.schema import orun_schema
 
             return orun_schema()
+        case "orun-job":
+            from flowstone.formats.orun_job.schema import job_schema
+
+            return job_schema()
         case _:
             raise KeyError(language)
 

@@ -46,9 +46,7 @@ def last_asking(events: Iterable[Recorded], step: str) -> Asking | None:
 
 def answer(*, approved: bool, by: str, at: int, note: str | None) -> Outcome:
     """A person's decision as the outcome of the step: who, when, and why if they said so."""
-    value: dict[str, Json] = {"approved": approved, "by": by, "at": _rfc3339(at)}
-    if note:
-        value["note"] = note
+    value: dict[str, Json] = {"approved": approved, "by": by, "at": _rfc3339(at), "note": note or ""}
     if approved:
         return Outcome(value=value)
     error = f"rejected by {by}" + (f": {note}" if note else "")
@@ -58,7 +56,7 @@ def answer(*, approved: bool, by: str, at: int, note: str | None) -> Outcome:
 def unanswered(limit: str, at: int, *, approved: bool) -> Outcome:
     """What the end of the time decides."""
     if approved:
-        return Outcome(value={"approved": True, "by": "timeout", "at": _rfc3339(at)})
+        return Outcome(value={"approved": True, "by": "timeout", "at": _rfc3339(at), "note": ""})
     return failed(Reason.TIMEOUT, f"approval: nobody decided within {limit}")
 
 

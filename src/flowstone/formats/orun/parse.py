@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from flowstone.diagnostics import WHOLE_FILE, Place, Report
+from flowstone.diagnostics import Report
 from flowstone.formats.orun import grammar
 from flowstone.formats.orun.document import Connection, Document, Input, Poll, Step
 from flowstone.formats.orun.fields import (
@@ -24,8 +24,9 @@ from flowstone.formats.orun.fields import (
     variable,
     whole_number,
 )
+from flowstone.formats.orun.header import is_kind, is_meant, name_of
 from flowstone.source.cursor import Cursor
-from flowstone.source.tree import Mapping, Node, Scalar, Sequence
+from flowstone.source.tree import Node, Sequence
 from flowstone.source.yaml import read_yaml
 
 
@@ -34,63 +35,17 @@ def parse(text: str, report: Report) -> Document | None:
     shape = Report()
     tree = read_yaml(text, grammar.YAML, shape)
     document = None
-    if tree is not None and (_is_workflow(tree, report) or _is_meant_as_one(tree)):
+    if tree is not None and (is_kind(tree, grammar.KIND, "workflow", report) or is_meant(tree, grammar.KIND)):
         document = _document(tree, shape)
     for found in shape.sorted():
         report.add(msgspec.structs.replace(found, message=f"parse workflow: {found.message}"))
     return document
 
 
-def _is_workflow(tree: Node, report: Report) -> bool:
-    version, kind = _shown(tree, "apiVersion"), _shown(tree, "kind")
-    if version == grammar.API_VERSION and kind == grammar.KIND:
-        return True
-    place = tree.place
-    if isinstance(tree, Mapping):
-        wrong = tree.entry("apiVersion" if version != grammar.API_VERSION else "kind")
-        place = wrong.value.place if wrong is not None else place
-    if version == grammar.OLD_API_VERSION:
-        message = f"{version} is not supported; there is no converter, and the language is another one"
-        report.error("old-api-version", message, place, f"write apiVersion: {grammar.API_VERSION}")
-        return False
-    message = f'not a workflow: want apiVersion {grammar.API_VERSION} kind {grammar.KIND}, got "{version}" "{kind}"'
-    empty = isinstance(tree, Scalar) and not tree.text
-    report.error(
-        "not-a-workflow", message, WHOLE_FILE if empty else place, None if version or kind else _OF_NO_LANGUAGE
-    )
-    return False
-
-
-_OF_NO_LANGUAGE = (
-    f"begin an orun workflow with `apiVersion: {grammar.API_VERSION}` and `kind: {grammar.KIND}`; an akm workflow is a "
-    ".yml file with `name`, `on` and `jobs`, or a .md file"
-)
-"""The author of a file without either key may have meant a workflow of another language."""
-
-
-def _is_meant_as_one(tree: Node) -> bool:
-    """A misspelt or forgotten `apiVersion` or `kind` hides no further mistakes; another language has none of ours."""
-    from difflib import SequenceMatcher
-
-    def close(found: str, meant: str) -> bool:
-        return SequenceMatcher(None, found.lower(), meant.lower()).ratio() > 0.7
-
-    version, kind = _shown(tree, "apiVersion"), _shown(tree, "kind")
-    steps = isinstance(tree, Mapping) and tree.entry("steps") is not None
-    if not version or not kind:
-        return steps and (version == grammar.API_VERSION or kind == grammar.KIND)
-    return version != grammar.OLD_API_VERSION and close(version, grammar.API_VERSION) and close(kind, grammar.KIND)
-
-
-def _shown(tree: Node, key: str) -> str:
-    value = tree.get(key) if isinstance(tree, Mapping) else None
-    return value.text[:80] if isinstance(value, Scalar) and value.value is not None else ""
-
-
 def _document(tree: Node, shape: Report) -> Document:
     root = Cursor(tree, "", shape, tree.place)
     keys = root.mapping(grammar.ROOT_KEYS)
-    name, place = _metadata(keys.get("metadata"), tree.place)
+    name, place = name_of(keys.get("metadata"), tree.place)
     width = keys.get("maxParallel")
     steps = keys.get("steps")
     return Document(
@@ -104,14 +59,6 @@ def _document(tree: Node, shape: Report) -> Document:
         max_parallel_place=width.place if width else place,
         steps_place=steps.place if steps else tree.place,
     )
-
-
-def _metadata(cursor: Cursor | None, root: Place) -> tuple[str, Place]:
-    name = mapping_of(cursor, grammar.METADATA_KEYS).get("name")
-    found = scalar_text(name) if name is not None else None
-    if found is None:
-        return "", name.place if name else cursor.place if cursor else root
-    return found.text, found.place
 
 
 def _input(name: str, cursor: Cursor) -> Input:
