@@ -6,6 +6,7 @@ import os
 
 import click
 
+from flowstone.cli.orun.diagnosed import diagnosed
 from flowstone.cli.render.formats import write_file
 from flowstone.cli.render.terminal import say
 from flowstone.errors import PlanVersionError
@@ -26,7 +27,7 @@ def command(job: str, out: str, check: bool) -> None:
     from flowstone.api import Flowstone
     from flowstone.api.jobs import plan_job
 
-    with Flowstone(language=LANGUAGE) as flow:
+    with Flowstone(language=LANGUAGE) as flow, diagnosed(flow):
         text = plan_job(flow, job, os.path.dirname(out))
     old = _content(out)
     if old != text and check:

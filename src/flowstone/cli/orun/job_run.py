@@ -15,9 +15,7 @@ from flowstone.errors import InputError
 @click.argument("plan", default=PLAN_FILE)
 @click.option("--connection", "connections", multiple=True, metavar="NAME.FIELD=VALUE", help="Grant a connection.")
 @click.option("--resume", metavar="RUN", help="Go on with a run of a job, from the plan that it has.")
-@click.option(
-    "--max-parallel", type=click.IntRange(min=1), help="Steps of a workflow at a time, if it does not say."
-)
+@click.option("--max-parallel", type=click.IntRange(min=1), help="Steps of a workflow at a time, if it does not say.")
 def command(plan: str, connections: tuple[str, ...], resume: str | None, max_parallel: int | None) -> None:
     """Run the job that PLAN (plan.json by default) holds. Ends with 0 only if the job succeeded.
 

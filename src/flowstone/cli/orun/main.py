@@ -10,6 +10,7 @@ from flowstone.cli.program import leave, run_program, version_option
 
 VERBS = {
     "approve": Verb("flowstone.cli.orun.approve", "Let a step go on that waits for an approval."),
+    "hooks": Verb("flowstone.cli.orun.hooks", "Pin, verify and run the hooks of blueprints."),
     "plan": Verb("flowstone.cli.orun.job_plan", "Check a job and pin it in a plan file."),
     "reject": Verb("flowstone.cli.orun.reject", "Refuse a step that waits for an approval."),
     "run": Verb("flowstone.cli.orun.job_run", "Run a planned job, or go on with a run of one."),

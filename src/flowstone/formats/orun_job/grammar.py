@@ -6,6 +6,8 @@ from flowstone.formats.orun.grammar import STEP_KEYS as WORKFLOW_STEP_KEYS
 
 KIND = "Job"
 PLAN_KIND = "Plan"
+BLUEPRINT_KIND = "Blueprint"
+LOCK_KIND = "ProvenanceLock"
 ROOT_KEYS = ("apiVersion", "kind", "metadata", "steps")
 VERBS = ("run", "workflow")
 """What a step does; one with neither only asks for an approval."""
@@ -17,6 +19,9 @@ WORK_KEYS = ("timeout", "retry")
 """Keys that a step without work of its own does not have."""
 STEP_KEYS = ("name", *VERBS, *WORKFLOW_KEYS, *RUN_KEYS, *WORK_KEYS, "onFailure", "approval")
 APPROVAL_KEYS = ("prompt", "timeout", "onTimeout")
+BLUEPRINT_KEYS = ("apiVersion", "kind", "metadata", "hooks")
+HOOK_KEYS = ("id", "phase", "workflow", "with", "connections", "timeout", "retry", "resume", "onFailure")
+PHASE = r"^[a-z][a-zA-Z0-9-]*$"
 ON_FAILURE = ("stop", "continue")
 ON_TIMEOUT = ("reject", "approve")
 APPROVAL_OUTPUTS = ("approved", "by", "at", "note")

@@ -55,7 +55,7 @@ def _step(cursor: Cursor, index: int) -> Step:
         run=optional(keys, "run", scalar_text),
         workflow=optional(keys, "workflow", scalar_text),
         arguments=entries_of(keys.get("with")),
-        grants=named(keys, "connections", _grant),
+        grants=named(keys, "connections", grant_of),
         resume=optional(keys, "resume", Cursor.boolean) or False,
         env=named(keys, "env", variable),
         env_inherit=texts(keys, "envInherit"),
@@ -69,7 +69,8 @@ def _step(cursor: Cursor, index: int) -> Step:
     )
 
 
-def _grant(name: str, cursor: Cursor) -> Grant:
+def grant_of(name: str, cursor: Cursor) -> Grant:
+    """What a step grants under a name."""
     fields = (variable(key, value) for key, value in cursor.mapping().items())
     return Grant(name, cursor.key_place, tuple(field for field in fields if field is not None))
 

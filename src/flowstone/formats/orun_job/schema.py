@@ -1,4 +1,4 @@
-"""The published JSON Schema of jobs, made of the parser's tables."""
+"""The published JSON Schemas of jobs and blueprints, made of the parser's tables."""
 
 from __future__ import annotations
 
@@ -25,9 +25,37 @@ def job_schema() -> dict[str, Any]:
     }
 
 
-def _step() -> dict[str, Any]:
-    grants = {"type": "object", "additionalProperties": {"type": "string", "pattern": "^secret://"}, "minProperties": 1}
+def blueprint_schema() -> dict[str, Any]:
+    step = _step_properties()
+    hook = {
+        **{key: step[key] for key in grammar.HOOK_KEYS if key in step},
+        "id": step["name"],
+        "phase": {"type": "string", "pattern": grammar.PHASE, "description": "When the hook runs."},
+    }
     properties: dict[str, Any] = {
+        "apiVersion": {"const": API_VERSION},
+        "kind": {"const": grammar.BLUEPRINT_KIND},
+        "metadata": closed({"name": {"type": "string", "pattern": NAME}}, METADATA_KEYS),
+        "hooks": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/hook"}},
+    }
+    return {
+        "$schema": DRAFT,
+        "title": "orun blueprint (orun.dev/v1)",
+        "description": "Hooks: workflows that are pinned in .orun/provenance.lock and run phase by phase.",
+        **closed({key: properties[key] for key in grammar.BLUEPRINT_KEYS}, grammar.BLUEPRINT_KEYS),
+        "$defs": {"hook": closed({key: hook[key] for key in grammar.HOOK_KEYS}, ("id", "phase", "workflow"))},
+    }
+
+
+def _step() -> dict[str, Any]:
+    properties = _step_properties()
+    shape = closed({key: properties[key] for key in grammar.STEP_KEYS}, ("name",))
+    return {**shape, "anyOf": [{"required": [verb]} for verb in (*grammar.VERBS, "approval")]}
+
+
+def _step_properties() -> dict[str, Any]:
+    grants = {"type": "object", "additionalProperties": {"type": "string", "pattern": "^secret://"}, "minProperties": 1}
+    return {
         "name": {"type": "string", "pattern": NAME},
         "run": {**OPTIONAL, "description": "Shell text, run by sh -ec in the folder in which the run was started."},
         "workflow": {**OPTIONAL, "description": "Path of a workflow file, from the folder of the job."},
@@ -47,8 +75,6 @@ def _step() -> dict[str, Any]:
         "onFailure": {"enum": [*grammar.ON_FAILURE, None]},
         "approval": _approval(),
     }
-    shape = closed({key: properties[key] for key in grammar.STEP_KEYS}, ("name",))
-    return {**shape, "anyOf": [{"required": [verb]} for verb in (*grammar.VERBS, "approval")]}
 
 
 def _approval() -> dict[str, Any]:

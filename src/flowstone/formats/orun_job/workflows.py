@@ -40,11 +40,14 @@ class Workflows:
         found = None if step.workflow is None else self._known.get(_normal(step.workflow.text))
         return found.plan if isinstance(found, Compiled) else None
 
-    @property
-    def files(self) -> tuple[SourceFile, ...]:
-        """All files that were read, those that workflows nest among them, each once."""
-        plans = [found.plan for found in self._known.values() if isinstance(found, Compiled) and found.plan is not None]
-        return tuple({file.path: file for plan in plans for file in plan.read_set}.values())
+    def files_of(self, document: Document) -> tuple[SourceFile, ...]:
+        """All files that a job rests on, those that its workflows nest among them, each once."""
+        return tuple({file.path: file for step in document.steps for file in self.files_of_step(step)}.values())
+
+    def files_of_step(self, step: Step) -> tuple[SourceFile, ...]:
+        """The workflow file of a step, and those that it nests."""
+        plan = self.plan(step)
+        return () if plan is None else plan.read_set
 
     def _check(self, step: Step, ref: Scalar, report: Report) -> None:
         label = f"{step.label}: workflow {ref.text}"
