@@ -85,7 +85,7 @@ def _lock(flow: Flowstone, *, missing_is_empty: bool = False) -> tuple[Pin, ...]
     try:
         return decode(flow.wiring.source(LOCK).text)
     except SourceError as error:
-        raise SourceError(error.message, hint="Pin the hooks first: orun hooks pin BLUEPRINT") from None
+        raise SourceError(f"{error.message}; pin the hooks first: orun hooks pin BLUEPRINT") from None
     except PlanVersionError as error:
         raise PlanVersionError(f"{LOCK}: {error.message}", code="WORKFLOW_SOURCE_CHANGED") from None
 

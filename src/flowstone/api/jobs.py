@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from flowstone.api.model import Started, Workflow
 from flowstone.api.pinning import check_pins
 from flowstone.api.starting import publish
-from flowstone.errors import PlanVersionError
+from flowstone.errors import PlanVersionError, SourceError
 from flowstone.ports.dialect import Given
 
 if TYPE_CHECKING:
@@ -53,9 +53,10 @@ def read_plan(flow: Flowstone, path: str) -> Planned:
     from flowstone.source.file import read_source
 
     # The plan is in it with indents and line ends.
-    text = read_source(flow.wiring.place(path), PLAN_BYTES * 8).text
     try:
-        return decode(text)
+        return decode(read_source(flow.wiring.place(path), PLAN_BYTES * 8).text)
+    except SourceError as error:
+        raise SourceError(f"{error.message}; make it with: orun plan JOB.yaml") from None
     except PlanVersionError as error:
         hint = "Make it again with: orun plan JOB.yaml"
         raise PlanVersionError(f"{path}: {error.message}", code=error.code, hint=hint) from None
