@@ -12,7 +12,8 @@ import pytest
 from flowstone.api import Flowstone, Given
 from flowstone.api.hooks import pin_hooks, start_hooks, verify_hooks
 from flowstone.api.jobs import plan_job, start_planned
-from flowstone.errors import DigestMismatch, IllegalTransition, InputError, PlanVersionError, SourceError
+from flowstone.errors import DigestMismatch, IllegalTransition, InputError, PlanVersionError, SourceError, UsageError
+from tests.integration.wire import WireServer, page
 
 JOB = "apiVersion: orun.dev/v1\nkind: Job\nmetadata: { name: deploy }\nsteps:\n"
 FLOW = "apiVersion: orun.dev/v1\nkind: Workflow\nmetadata: { name: flow }\n"
@@ -337,3 +338,26 @@ def test_hooks_are_pinned_verified_and_run(flow):
     pin_hooks(flow, "service.yaml")
     with pytest.raises(InputError, match="no hooks of the phase"):
         start_hooks(flow, "service.yaml", "preCreate", Given())
+
+
+FAR = FLOW + 'outputs: { from: "steps.s.stdout.trim()" }\nsteps: [{ name: s, run: [printenv, ORUN_FLOW_SOURCE_URL] }]\n'
+
+
+def test_a_remote_workflow_is_pinned_and_told_where_it_came_from(tmp_path):
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data")}
+    with WireServer({"/far.yaml": page(FAR.encode())}) as server:
+        steps = (
+            f"  - {{ name: a, workflow: {server.url}/far.yaml }}\n"
+            '  - { name: b, run: "echo ${{ steps.a.outputs.from }}", outputs: { url: "stdout.trim()" } }\n'
+        )
+        with Flowstone(str(tmp_path), env) as flow:
+            text = plan(flow, steps)
+            assert json.loads(text)["workflows"][0]["path"] == f"{server.url}/far.yaml"
+            assert run(flow).state.steps["b"].artifact == {"url": f"{server.url}/far.yaml"}
+        with Flowstone(str(tmp_path), env) as flow:
+            flow.wiring.frozen = True
+            with pytest.raises(UsageError, match="--frozen"):
+                plan_job(flow, "job.yaml", "")
+        server.replies["/far.yaml"] = page(FAR.encode() + b"# moved\n")
+        with Flowstone(str(tmp_path), env) as flow, pytest.raises(DigestMismatch, match="digest changed"):
+            start_planned(flow, "plan.json", Given())

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from flowstone.errors import DigestMismatch, SourceError
+from flowstone.source.remote import is_remote
 
 if TYPE_CHECKING:
     from flowstone.plan.model import Plan, SourceFile
@@ -27,8 +28,9 @@ def check_pins(wiring: Wiring, plan: Plan, folder: str, what: str) -> None:
 
 def _complaint(wiring: Wiring, pinned: SourceFile, folder: str) -> str | None:
     try:
-        found = wiring.source(os.path.join(folder, pinned.path)).digest
-    except SourceError as error:
+        path = pinned.path if is_remote(pinned.path) else os.path.join(folder, pinned.path)
+        found = wiring.source(path).digest
+    except (SourceError, DigestMismatch) as error:
         return f"{pinned.path}: pinned as sha256:{pinned.digest}, but it cannot be read ({error.message})"
     if found == pinned.digest:
         return None

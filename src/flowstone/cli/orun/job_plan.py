@@ -8,7 +8,7 @@ import click
 
 from flowstone.cli.orun.diagnosed import diagnosed
 from flowstone.cli.render.formats import write_file
-from flowstone.cli.render.terminal import say
+from flowstone.cli.render.terminal import neutral, say
 from flowstone.errors import PlanVersionError
 
 PLAN_FILE = "plan.json"
@@ -19,7 +19,8 @@ LANGUAGE = "orun-job"
 @click.argument("job")
 @click.option("-o", "--output", "out", default=PLAN_FILE, metavar="FILE", help="The plan file; plan.json by default.")
 @click.option("--check", is_flag=True, help="Write nothing; end with 1 where the plan file is not up to date.")
-def command(job: str, out: str, check: bool) -> None:
+@click.option("--frozen", is_flag=True, help="Refuse a remote workflow that only the plan would pin.")
+def command(job: str, out: str, check: bool, frozen: bool) -> None:
     """Check the job file JOB and the workflows that it runs, and write a plan that pins them by digest.
 
     The same files give the same bytes, so a plan file can be reviewed and committed.
@@ -28,6 +29,8 @@ def command(job: str, out: str, check: bool) -> None:
     from flowstone.api.jobs import plan_job
 
     with Flowstone(language=LANGUAGE) as flow, diagnosed(flow):
+        flow.wiring.frozen = frozen
+        flow.wiring.on_fetch = lambda text: say(f"{neutral(text)}\n")
         text = plan_job(flow, job, os.path.dirname(out))
     old = _content(out)
     if old != text and check:

@@ -76,10 +76,7 @@ def compile_blueprint(source: SourceText, load: Load) -> tuple[Blueprint | None,
     if report.failed:
         return None, report.sorted()
     file = SourceFile(os.path.basename(source.path), source.digest, source.size)
-    phases = {
-        phase: lower(document, file, workflows.files_of(document), workflows.plan)
-        for phase, document in documents.items()
-    }
+    phases = {phase: lower(document, file, workflows) for phase, document in documents.items()}
     found = tuple(msgspec.structs.replace(hook, files=workflows.files_of_step(hook.step)) for hook in hooks)
     return Blueprint(name, found, phases), report.sorted()
 

@@ -32,5 +32,5 @@ def compile_job(path: str, source: SourceText, load: Callable[[str], SourceText]
     if report.failed:
         return Compiled(None, report.sorted(), ORUN_JOB, digest)
     job = SourceFile(os.path.basename(source.path), source.digest, source.size)
-    plan = lower(document, job, workflows.files_of(document), workflows.plan)
+    plan = lower(document, job, workflows)
     return Compiled(plan, report.sorted(), ORUN_JOB, digest)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from typing import Protocol
 
 import msgspec
 
@@ -27,30 +28,40 @@ from flowstone.plan.units import (
 )
 from flowstone.source.tree import Mapping, Node, Scalar, Sequence
 
-PlanOf = Callable[[Step], plans.Plan | None]
 DIALECT = "orun-job"
 
 
-def lower(
-    document: Document, source: plans.SourceFile, read: tuple[plans.SourceFile, ...], plan_of: PlanOf
-) -> plans.Plan:
-    """The plan of a checked job; `read` are the workflow files that it pins."""
-    steps = tuple(_chain(document, plan_of))
+class Found(Protocol):
+    """The workflows that the steps of a job run."""
+
+    def plan(self, step: Step) -> plans.Plan | None:
+        """The plan of a step's workflow; None for a step without one."""
+
+    def provenance(self, step: Step) -> tuple[tuple[str, str], ...]:
+        """The variables that tell the commands of a fetched workflow where it came from."""
+
+    def files_of(self, document: Document) -> tuple[plans.SourceFile, ...]:
+        """All files that the workflows of a job are made of."""
+
+
+def lower(document: Document, source: plans.SourceFile, found: Found) -> plans.Plan:
+    """The plan of a checked job; the files of its workflows are pinned."""
+    steps = tuple(_chain(document, found))
     return plans.Plan(
         dialect=DIALECT,
         name=document.name,
         title=document.name,
         steps=steps,
         declares_params=True,
-        connections=tuple(_connections(document, plan_of)),
+        connections=tuple(_connections(document, found)),
         policies=msgspec.structs.replace(POLICIES, resume=plans.ResumeRule.PINNED),
         limits=plans.Limits(default_run_width=MAX_PARALLEL, host_capped=False),
         source=source,
-        read_set=(source, *read),
+        read_set=(source, *found.files_of(document)),
     )
 
 
-def _chain(document: Document, plan_of: PlanOf) -> Iterator[plans.Step]:
+def _chain(document: Document, found: Found) -> Iterator[plans.Step]:
     """Each step after the one before; one with an approval has the wait for it in front."""
     before: tuple[str, ...] = ()
     join = plans.Join.ALL_SATISFIED
@@ -59,7 +70,7 @@ def _chain(document: Document, plan_of: PlanOf) -> Iterator[plans.Step]:
             guard = _waiting(step, step.approval, step.name + grammar.APPROVAL_SUFFIX)
             yield msgspec.structs.replace(guard, needs=before, join=join)
             before, join = (guard.id,), _join_after(step)
-        made = _waiting(step, step.approval, step.name) if step.approval and not step.verbs else _step(step, plan_of)
+        made = _waiting(step, step.approval, step.name) if step.approval and not step.verbs else _step(step, found)
         yield msgspec.structs.replace(made, needs=before, join=join)
         before, join = (made.id,), _join_after(step)
 
@@ -80,13 +91,13 @@ def _waiting(step: Step, approval: Approval, step_id: str) -> plans.Step:
     return plans.Step(step_id, plans.Single(unit), tolerated=step.continues, place=approval.place)
 
 
-def _step(step: Step, plan_of: PlanOf) -> plans.Step:
-    plan = plan_of(step)
+def _step(step: Step, found: Found) -> plans.Step:
+    plan = found.plan(step)
     bound = DEFAULT_TIMEOUT_MS if step.run is not None else None
     timeout = bound if step.timeout is None else _milliseconds(step.timeout)
     return plans.Step(
         id=step.name,
-        action=plans.Single(plans.Unit(_spec(step, plan), timeout_ms=timeout, timeout_set=True)),
+        action=plans.Single(plans.Unit(_spec(step, plan, found), timeout_ms=timeout, timeout_set=True)),
         when=_unless_rejected(step),
         repeat=_repeat(step),
         outputs=tuple(plans.Output(o.name, _cel(o.text.text.strip())) for o in step.outputs),
@@ -105,7 +116,7 @@ def _unless_rejected(step: Step) -> Cel | None:
     return compiled.model
 
 
-def _spec(step: Step, plan: plans.Plan | None) -> AnySpec:
+def _spec(step: Step, plan: plans.Plan | None, found: Found) -> AnySpec:
     if plan is None or plan.source is None or step.workflow is None:
         return _command(step)
     return ChildSpec(
@@ -113,6 +124,7 @@ def _spec(step: Step, plan: plans.Plan | None) -> AnySpec:
         arguments=_record(step),
         plan=msgspec.to_builtins(plan),
         digest=plan.source.digest,
+        provenance=found.provenance(step),
         grants=tuple((c.name, shared_name(step, c.name)) for c in plan.connections if _own(step, c.name)),
         take_up=TakeUp.ALWAYS if step.resume else TakeUp.UNFINISHED,
     )
@@ -143,11 +155,11 @@ def _repeat(step: Step) -> plans.Repeat:
     )
 
 
-def _connections(document: Document, plan_of: PlanOf) -> Iterator[plans.Connection]:
+def _connections(document: Document, found: Found) -> Iterator[plans.Connection]:
     """What the steps grant themselves, each for its workflow alone, and what the start must grant to all."""
     shared: dict[str, plans.Connection] = {}
     for step in document.steps:
-        plan = plan_of(step)
+        plan = found.plan(step)
         for declared in () if plan is None else plan.connections:
             grant = next((grant for grant in step.grants if grant.name == declared.name), None)
             if grant is None:

@@ -53,8 +53,9 @@ WRONG = {
     ),
     "- { name: a, workflow: nope.yaml }": "5:26 child-missing step a: workflow nope.yaml: nope.yaml: no such file",
     "- { name: a, workflow: /etc/passwd }": None,
-    "- { name: a, workflow: 'github:o/r//x.yaml' }": (
-        "5:26 invalid-child step a: workflow github:o/r//x.yaml: a job runs files only"
+    "- { name: a, workflow: 'https://me:pw@example.org/x.yaml' }": (
+        "5:26 child-missing step a: workflow https://me:pw@example.org/x.yaml: "
+        "a job holds no user and password; take them out of the address"
     ),
     "- { name: a, workflow: release.yaml }": (
         "5:13 missing-input step a: workflow release: inputs.image is required (with: { image: ... })"
