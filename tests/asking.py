@@ -33,7 +33,7 @@ class AskingBench(Bench):
 
     def dispatcher_of(self, spec: Any) -> Any:
         if isinstance(spec, ApprovalSpec):
-            return ApprovalDispatcher(self.store, self.clock, self._line)
+            return ApprovalDispatcher(self.store, self.clock, self._line, self.redact)
         return super().dispatcher_of(spec)
 
     def _line(self, step: str, unit: str, text: str) -> None:

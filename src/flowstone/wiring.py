@@ -373,7 +373,7 @@ class RunWorkshop:
         from flowstone.dispatchers.approval import ApprovalDispatcher
 
         store = self.wiring.store_for(self.row.record.dialect)
-        return ApprovalDispatcher(store, self.wiring.clock, observer.line)
+        return ApprovalDispatcher(store, self.wiring.clock, observer.line, self.redact)
 
     def _models(self, lease: Lease, observer: Observer) -> Dispatcher:
         from flowstone.dispatchers.llm.dispatcher import LlmDispatcher

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
 
 from flowstone.expr.model import Literal
 from flowstone.plan.units import ApprovalSpec
@@ -24,10 +27,17 @@ LOOK_S = 0.25
 class ApprovalDispatcher:
     """The value of an approval tells who decided, when, and why; a rejection fails the step."""
 
-    def __init__(self, store: Store, clock: Clock, line: Callable[[str, str, str], None]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        line: Callable[[str, str, str], None],
+        redact: Callable[[Any], Any] = lambda value: value,
+    ) -> None:
         self._store = store
         self._clock = clock
         self._line = line
+        self._redact = redact
 
     async def perform(self, dispatch: Dispatch) -> Outcome:
         spec = dispatch.spec
@@ -39,7 +49,8 @@ class ApprovalDispatcher:
                 self._tell(dispatch, spec)
                 told = True
             await asyncio.sleep(self._pause(asking, spec))
-        return found
+        told_why = self._redact(found.error)
+        return replace(found, value=self._redact(found.value), error=told_why, diagnostic=told_why)
 
     async def close(self) -> None:
         """Nothing is held."""
@@ -69,7 +80,7 @@ class ApprovalDispatcher:
 
     def _tell(self, dispatch: Dispatch, spec: ApprovalSpec) -> None:
         prompt = spec.prompt.value if isinstance(spec.prompt, Literal) else ""
-        for text in f"waits for approval: {prompt}".splitlines():
+        for text in str(self._redact(f"waits for approval: {prompt}")).splitlines():
             self._line(dispatch.step, dispatch.unit, text)
         step = spec.guards or dispatch.step
         self._line(dispatch.step, dispatch.unit, f"decide with: approve {dispatch.run} {step}   (or reject)")

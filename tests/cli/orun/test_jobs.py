@@ -65,6 +65,8 @@ def waiting(run, project, environment, tmp_path):
 
 def test_a_job_from_plan_to_end(run, project, waiting):
     process, out, run_id = waiting()
+    shown = f'      asks: Release {{{{ steps["build"].outputs["image"] }}}}?  (approve {run_id} release, or reject)\n'
+    assert shown in run("flowstone", "status", run_id).stdout
     said = run("orun", "approve", run_id, "release", "--note", "fine")
     assert (said.returncode, said.stdout) == (0, f"approved step release of {run_id}\n")
     assert process.wait(timeout=30) == 0

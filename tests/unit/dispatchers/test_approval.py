@@ -108,3 +108,31 @@ def test_a_broken_store_is_no_answer(monkeypatch):
     with pytest.raises(CorruptJournal):
         bench.drive()
     assert bench.state.status is RunStatus.ACTIVE
+
+
+def scrubbing(value):
+    match value:
+        case dict():
+            return {key: scrubbing(inner) for key, inner in value.items()}
+        case str():
+            return value.replace("on", "*")
+        case _:
+            return value
+
+
+def test_what_is_secret_is_scrubbed_from_the_answer():
+    bench = AskingBench(timeout_ms=HOUR)
+    bench.redact = scrubbing
+    bench.die_while_asking()
+    bench.answer(approved=False, note="on and on")
+    bench.drive()
+    assert bench.step("ok").error == "rejected by ada: * and *"
+    ended = next(event for event in bench.events(AttemptEnded) if event.step == "ok")
+    assert (ended.outcome.value["note"], ended.outcome.diagnostic) == ("* and *", "rejected by ada: * and *")
+
+
+def test_and_from_the_question():
+    bench = AskingBench(timeout_ms=HOUR)
+    bench.redact = scrubbing
+    bench.drive()
+    assert bench.told[0] == "waits for approval: Go *?"

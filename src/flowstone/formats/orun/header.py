@@ -22,10 +22,11 @@ def is_kind(tree: Node, wanted: str, noun: str, report: Report) -> bool:
         message = f"{version} is not supported; there is no converter, and the language is another one"
         report.error("old-api-version", message, place, f"write apiVersion: {grammar.API_VERSION}")
         return False
+    code = {"job": "not-a-job", "blueprint": "not-a-blueprint"}.get(noun, "not-a-workflow")
     message = f'not a {noun}: want apiVersion {grammar.API_VERSION} kind {wanted}, got "{version}" "{kind}"'
     empty = isinstance(tree, Scalar) and not tree.text
     hint = _OF_NO_LANGUAGE if wanted == grammar.KIND and not (version or kind) else None
-    report.error(f"not-a-{noun}", message, WHOLE_FILE if empty else place, hint)
+    report.error(code, message, WHOLE_FILE if empty else place, hint)
     return False
 
 

@@ -17,7 +17,7 @@ from flowstone.formats.orun.fields import (
     variable,
 )
 from flowstone.formats.orun.grammar import YAML
-from flowstone.formats.orun.header import is_kind, name_of
+from flowstone.formats.orun.header import is_kind, is_meant, name_of
 from flowstone.formats.orun_job import grammar
 from flowstone.formats.orun_job.document import Approval, Document, Grant, Step
 from flowstone.source.cursor import Cursor
@@ -30,8 +30,8 @@ def parse(text: str, report: Report) -> Document | None:
     shape = Report()
     tree = read_yaml(text, YAML, shape)
     document = None
-    if tree is not None:
-        document = _document(tree, shape) if is_kind(tree, grammar.KIND, "job", report) else None
+    if tree is not None and (is_kind(tree, grammar.KIND, "job", report) or is_meant(tree, grammar.KIND)):
+        document = _document(tree, shape)
     for found in shape.sorted():
         report.add(msgspec.structs.replace(found, message=f"parse job: {found.message}"))
     return document
