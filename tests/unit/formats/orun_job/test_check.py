@@ -124,12 +124,12 @@ def test_all_mistakes_at_once_in_the_order_of_the_file(tmp_path):
 
 
 def test_a_workflow_is_no_job(tmp_path):
-    text = "apiVersion: orun.dev/v1\nkind: Jobs\nsteps: []\n"
+    text = "apiVersion: orun.dev/v1\nkind: Workflow\nsteps: []\n"
     from flowstone.formats.orun_job.compile import compile_job
     from flowstone.source.file import text_of
 
     found = compile_job("job.yaml", text_of(text.encode(), "job.yaml"), None).diagnostics
-    assert [d.message for d in found] == ['not a job: want apiVersion orun.dev/v1 kind Job, got "orun.dev/v1" "Jobs"']
+    assert [d.message for d in found] == ['not a job: want apiVersion orun.dev/v1 kind Job, got "orun.dev/v1" "Workflow"']
 
 
 def test_a_job_without_steps(tmp_path):
