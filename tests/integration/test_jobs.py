@@ -318,6 +318,47 @@ def test_a_stopped_run_is_decided_and_then_resumed(flow):
         flow.decide(run_id, "a", approved=True, by="ada")
 
 
+def test_an_answer_that_comes_too_late_is_refused(flow):
+    plan(flow, APPROVED.replace("20s", "1500ms"))
+    run_id = start_planned(flow, "plan.json", Given()).run_id
+    flow.drive(run_id, options=flow.drive_options(timeout_ms=300))
+    threading.Event().wait(1.5)
+    with pytest.raises(IllegalTransition, match="its time is over"):
+        flow.decide(run_id, "a", approved=True, by="ada")
+    assert flow.drive(run_id).state.steps["a_approval"].error == "approval: nobody decided within 1.5s"
+
+
+def test_a_new_run_that_takes_over_an_earlier_one_asks_anew(flow):
+    write(flow, "job.yaml", JOB + "  - { name: first, run: echo one }\n" + APPROVED)
+    earlier = flow.start("job.yaml").run_id
+    other = deciding(flow, earlier, approved=True)
+    assert flow.drive(earlier).state.status == "succeeded"
+    other.join()
+    fates = {seed.step: (seed.fate.value, seed.why) for seed in flow.reuse_list("job.yaml", earlier)}
+    assert fates == {
+        "first": ("reused", ""),
+        "a_approval": ("run again", "a person decides for one run only"),
+        "a": ("run again", "it follows a_approval"),
+        "z": ("run again", "it follows a"),
+    }
+
+
+def test_an_interrupted_workflow_goes_on_where_it_stood(flow):
+    steps = """\
+inputs: { here: { type: string } }
+steps:
+  - { name: first, run: [sh, -c, "echo first >> {{ inputs.here }}/ran"] }
+  - { name: second, needs: [first], run: [sh, -c, "test -e {{ inputs.here }}/ok || sleep 30"] }
+"""
+    write(flow, "flow.yaml", FLOW + steps)
+    plan(flow, f"  - {{ name: a, workflow: flow.yaml, with: {{ here: {flow.wiring.cwd} }} }}\n")
+    run_id = start_planned(flow, "plan.json", Given()).run_id
+    assert flow.drive(run_id, options=flow.drive_options(timeout_ms=800)).end.halt == "interrupted"
+    write(flow, "ok", "")
+    assert flow.drive(run_id).state.status == "succeeded"
+    assert Path(flow.wiring.cwd, "ran").read_text() == "first\n"
+
+
 def test_hooks_are_pinned_verified_and_run(flow):
     write(flow, "flows/a.yaml", FLOW + "steps: [{ name: s, run: [echo, hi] }]\n")
     head = "apiVersion: orun.dev/v1\nkind: Blueprint\nmetadata: { name: service }\nhooks:\n"

@@ -129,7 +129,9 @@ def test_a_workflow_is_no_job(tmp_path):
     from flowstone.source.file import text_of
 
     found = compile_job("job.yaml", text_of(text.encode(), "job.yaml"), None).diagnostics
-    assert [d.message for d in found] == ['not a job: want apiVersion orun.dev/v1 kind Job, got "orun.dev/v1" "Workflow"']
+    assert [d.message for d in found] == [
+        'not a job: want apiVersion orun.dev/v1 kind Job, got "orun.dev/v1" "Workflow"'
+    ]
 
 
 def test_a_job_without_steps(tmp_path):
