@@ -94,7 +94,7 @@ def plan_of(session: Session, row: RunRow) -> Plan:
     if row.record.source_path is None or stored.policies.resume is ResumeRule.FROZEN:
         return stored
     if stored.policies.resume is ResumeRule.PINNED:
-        check_pins(session.wiring, stored, os.path.dirname(row.record.source_path), f"resume {row.record.id}")
+        _check_pins(session, row, stored)
         return stored
     check_source(session, row.record.id)
     return session.compiling.freeze(session.compiling.sound(row.record.source_path)).plan
@@ -112,7 +112,7 @@ def check_source(session: Session, run_id: str, path: str | None = None) -> bool
     row = store.load(full)
     plan = decode_plan(row.record.plan, check=False)
     if plan.policies.resume is ResumeRule.PINNED and row.record.source_path is not None:
-        check_pins(session.wiring, plan, os.path.dirname(row.record.source_path), f"resume {full}")
+        _check_pins(session, row, plan)
         return False
     if plan.policies.resume is not ResumeRule.SAME_SOURCE:
         return source_changed(session.wiring, row)
@@ -125,6 +125,11 @@ def check_source(session: Session, run_id: str, path: str | None = None) -> bool
             if before.digest != now.digest:
                 raise _changed(full, f"{before.path}: workflow", before.digest, now.digest)
     return False
+
+
+def _check_pins(session: Session, row: RunRow, plan: Plan) -> None:
+    folder, advice = os.path.dirname(row.record.source_path or ""), "a resumed run executes the files it started with"
+    check_pins(session.wiring, plan, folder, f"resume {row.record.id}", f"{advice}: restore what changed")
 
 
 def source_changed(wiring: Wiring, row: RunRow) -> bool:

@@ -46,7 +46,7 @@ def verify_hooks(flow: Flowstone, path: str | None = None) -> tuple[Pin, ...]:
         own = [pin for pin in pinned if pin.blueprint == name]
         wrong += complaints(name, own, pins_of(name, _blueprint(flow, name)[0]))
     if wrong:
-        raise DigestMismatch("\n".join(wrong), hint="Review what changed, then pin again: orun hooks pin BLUEPRINT")
+        raise DigestMismatch("\n".join([*wrong, "review what changed, then pin again: orun hooks pin BLUEPRINT"]))
     return tuple(pin for pin in pinned if pin.blueprint in names)
 
 

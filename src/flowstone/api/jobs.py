@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from flowstone.api.facade import Flowstone
     from flowstone.formats.orun_job.planned import Planned
 
+STALE = "nothing was started: restore what changed, or plan again"
+
 
 def plan_job(flow: Flowstone, job: str, folder: str) -> str:
     """The text of the plan file of a job, for a plan file in `folder`; CompileError with every mistake.
@@ -40,7 +42,7 @@ def start_planned(flow: Flowstone, path: str, given: Given) -> Started:
     wiring = flow.wiring
     planned = read_plan(flow, path)
     place = os.path.normpath(os.path.join(wiring.cwd, os.path.dirname(path), planned.job))
-    check_pins(wiring, planned.plan, os.path.dirname(place), path)
+    check_pins(wiring, planned.plan, os.path.dirname(place), path, STALE)
     source = wiring.source(place)
     workflow = Workflow(path, source, None, lambda: wiring.catalog.ref_of(place) or os.path.realpath(place))
     return publish(flow.session, workflow, Frozen(planned.plan, planned.text, planned.digest), given)
@@ -58,5 +60,5 @@ def read_plan(flow: Flowstone, path: str) -> Planned:
     except SourceError as error:
         raise SourceError(f"{error.message}; make it with: orun plan JOB.yaml") from None
     except PlanVersionError as error:
-        hint = "Make it again with: orun plan JOB.yaml"
-        raise PlanVersionError(f"{path}: {error.message}", code=error.code, hint=hint) from None
+        text = f"{path}: {error.message}; make it with: orun plan JOB.yaml"
+        raise PlanVersionError(text, code=error.code) from None

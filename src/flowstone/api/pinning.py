@@ -13,17 +13,15 @@ if TYPE_CHECKING:
     from flowstone.wiring import Wiring
 
 
-def check_pins(wiring: Wiring, plan: Plan, folder: str, what: str) -> None:
+def check_pins(wiring: Wiring, plan: Plan, folder: str, what: str, advice: str) -> None:
     """Read every file of a plan's read set anew; paths start from `folder`. DigestMismatch tells all that changed.
 
-    `what` begins each line of the message. A file that is gone, or cannot be read, is changed too.
+    `what` begins each line of the message, and `advice` is the last one. A file that is gone, or cannot
+    be read, is changed too.
     """
     complaints = [text for pinned in plan.read_set if (text := _complaint(wiring, pinned, folder)) is not None]
     if complaints:
-        raise DigestMismatch(
-            "\n".join(f"{what}: {text}" for text in complaints),
-            hint="Restore the files, or plan again.",
-        )
+        raise DigestMismatch("\n".join([*(f"{what}: {text}" for text in complaints), advice]))
 
 
 def _complaint(wiring: Wiring, pinned: SourceFile, folder: str) -> str | None:

@@ -165,7 +165,7 @@ def test_a_changed_file_stops_all(run, project):
     said = run("orun", "run")
     assert (said.returncode, said.stdout) == (1, "")
     assert said.stderr.startswith("✕ plan.json: flow.yaml: digest changed (sha256:")
-    assert not list((project / ".orun").glob("wfruns/*")) if (project / ".orun").exists() else True
+    assert not (project / ".orun").exists()
 
 
 def test_without_a_plan_file(run):
