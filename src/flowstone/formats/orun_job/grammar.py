@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from flowstone.formats.orun.grammar import STEP_KEYS as WORKFLOW_STEP_KEYS
-
 KIND = "Job"
 PLAN_KIND = "Plan"
 BLUEPRINT_KIND = "Blueprint"
@@ -31,5 +29,3 @@ SHELL = ("sh", "-ec")
 APPROVAL_SUFFIX = "_approval"
 """Behind a step's name: the id of the wait in front of it. No author's name has an underscore."""
 STEPS = 256
-ELSEWHERE = tuple(key for key in WORKFLOW_STEP_KEYS if key not in STEP_KEYS)
-"""Keys of a workflow's steps that a job's do not have."""
