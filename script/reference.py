@@ -27,6 +27,7 @@ from flowstone.formats.akm_github import grammar as github
 from flowstone.formats.akm_markdown import grammar as markdown
 from flowstone.formats.akm_task import grammar as task_grammar
 from flowstone.formats.orun import grammar as orun_grammar
+from flowstone.formats.orun_job import grammar as job_grammar
 from flowstone.plan import bounds
 from flowstone.run import events
 from flowstone.run.outcome import RETRYABLE, Reason
@@ -400,6 +401,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "diagnostics-github": diagnostics_table("formats/akm_github/"),
     "diagnostics-task": diagnostics_table("formats/akm_task/"),
     "diagnostics-orun": diagnostics_table("formats/orun/"),
+    "diagnostics-orun-job": diagnostics_table("formats/orun_job/"),
     "keys-markdown": keys_table(
         markdown,
         {
@@ -437,6 +439,21 @@ PARTS: dict[str, Callable[[], str]] = {
             "SCHEDULE_KEYS": "an entry of `schedule`",
             "COMMAND_KEYS": "`with` of `akm/command`",
             "SHELLS": "`shell`",
+        },
+    ),
+    "keys-orun-job": keys_table(
+        job_grammar,
+        {
+            "ROOT_KEYS": "root",
+            "STEP_KEYS": "a step",
+            "APPROVAL_KEYS": "`approval`",
+        },
+    ),
+    "keys-orun-blueprint": keys_table(
+        job_grammar,
+        {
+            "BLUEPRINT_KEYS": "root",
+            "HOOK_KEYS": "a hook",
         },
     ),
     "keys-orun": keys_table(

@@ -94,6 +94,10 @@ class Bench:
 
         return [task for task in asyncio.all_tasks(loop) if not task.done()]
 
+    def dispatcher_of(self, spec: Any) -> Any:
+        """Who performs a unit: the one of this drive, whatever the kind."""
+        return self.dispatcher
+
     def resume(self, **options: Any) -> DriveReport:
         return self.drive(reopen=True, **options)
 
@@ -160,8 +164,8 @@ class _Workshop:
         self.params = bench.params
         self.connections: dict[str, Any] = {}
 
-    def open(self, lease: Any, observer: Any) -> Callable[[Any], ScriptedDispatcher]:
-        return lambda spec: self._bench.dispatcher
+    def open(self, lease: Any, observer: Any) -> Callable[[Any], Any]:
+        return self._bench.dispatcher_of
 
     def redact(self, value: Any) -> Any:
         return self._bench.redact(value)

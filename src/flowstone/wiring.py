@@ -290,7 +290,7 @@ def _working_folder() -> str:
 
 
 DIALECTS = ("akm", "orun")
-FOLDER_DIALECTS = frozenset({"orun"})
+FOLDER_DIALECTS = frozenset({"orun", "orun-job"})
 
 
 class RunWorkshop:
@@ -385,6 +385,12 @@ class RunWorkshop:
         secrets = (*self._secrets, *resolved.secrets, *own)
         return RunWorkshop(self.wiring, row, resolved.params, connections, secrets, self._lines, self.run_width)
 
+    def _approvals(self, lease: Lease, observer: Observer) -> Dispatcher:
+        from flowstone.dispatchers.approval import ApprovalDispatcher
+
+        store = self.wiring.store_for(self.row.record.dialect)
+        return ApprovalDispatcher(store, self.wiring.clock, observer.line, self.redact)
+
     def _models(self, lease: Lease, observer: Observer) -> Dispatcher:
         from flowstone.dispatchers.llm.dispatcher import LlmDispatcher
 
@@ -409,6 +415,7 @@ MAKERS: dict[str, Callable[[RunWorkshop, Lease, Observer], Dispatcher]] = {
     "HttpSpec": RunWorkshop._requests,
     "ScriptSpec": RunWorkshop._scripts,
     "ChildSpec": RunWorkshop._children,
+    "ApprovalSpec": RunWorkshop._approvals,
     "LlmSpec": RunWorkshop._models,
     "AgentSpec": RunWorkshop._agents,
 }

@@ -12,10 +12,12 @@ from flowstone.api import Flowstone
 ROOT = Path(__file__).resolve().parents[2]
 FEATURES = ROOT / "examples" / "features"
 EXPECTED: dict[str, object] = {
+    "approval.yaml": None,
     "budget.md": {"squares": [1, 4, 9]},
     "continue-on-error.yaml": None,
     "inputs-by-path.md": None,
     "inputs.yaml": None,
+    "job.yaml": None,
     "interpolation.yaml": None,
     "map-collect.md": {"shouted": ["ALPHA", "BETA", "GAMMA"]},
     "map-vote.md": {"answer": "yes"},

@@ -21,6 +21,7 @@ from typing import Any
 from flowstone.errors import FlowstoneError, PlanVersionError, SourceError
 
 ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "examples" / "deploy"
 CPU_S, PEAK_MIB, SOURCE_BYTES = 2.0, 200, 1024 * 1024
 WORDS = [
     b"\n", b"\n\n", b"  ", b"\t", b": ", b"- ", b"---\n", b"...\n", b"[", b"]", b"{", b"}", b"&a ", b"*a", b"!!str ", b"|\n",
@@ -93,6 +94,55 @@ def fuzz_crontab(data: bytes) -> bool:
 
 def fuzz_orun(data: bytes) -> bool:
     return _compiles("/nowhere/flow.yaml", data)
+
+
+def fuzz_orun_job(data: bytes) -> bool:
+    from flowstone.formats.orun_job.compile import compile_job
+    from flowstone.formats.orun_job.planned import decode, encode
+    from flowstone.plan.checks.structure import problems_of
+
+    compiled = _read(data, "/nowhere/job.yaml", compile_job, "/nowhere/job.yaml")
+    if compiled is None or compiled.plan is None:
+        assert compiled is None or compiled.diagnostics, "no plan, and no reason why"
+        return False
+    assert problems_of(compiled.plan) == [], "a plan that its own check refuses"
+    text = encode(compiled.plan, "job.yaml")
+    assert encode(decode(text).plan, "job.yaml") == text
+    return True
+
+
+def fuzz_orun_blueprint(data: bytes) -> bool:
+    from flowstone.formats.orun_job.blueprint import compile_blueprint
+    from flowstone.formats.orun_job.lock import decode, encode, pins_of
+
+    found, diagnostics = _read(data, "/nowhere/service.yaml", compile_blueprint) or (None, ("unreadable",))
+    if found is None:
+        assert diagnostics, "no blueprint, and no reason why"
+        return False
+    pins = pins_of("service.yaml", found)
+    assert decode(encode(pins)) == pins
+    return True
+
+
+def fuzz_orun_plan_file(data: bytes) -> bool:
+    from flowstone.formats.orun_job.planned import decode
+
+    try:
+        decode(_text(data))
+    except PlanVersionError:
+        return False
+    return True
+
+
+def fuzz_orun_hooks_lock(data: bytes) -> bool:
+    from flowstone.formats.orun_job.lock import decode, encode
+
+    try:
+        pins = decode(_text(data))
+    except PlanVersionError:
+        return False
+    assert decode(encode(pins)) == pins
+    return True
 
 
 def fuzz_duration(data: bytes) -> bool:
@@ -195,6 +245,25 @@ def lock_text() -> str:
     return encode_lock([pin_of(github, "a" * 64, "b" * 40, ["x.yaml"]), pin_of(web, "c" * 64, "", ["x.yaml", "y"])])
 
 
+def job_texts() -> dict[str, list[bytes]]:
+    """The example of a job, and what is made of it."""
+    from flowstone.api import Flowstone
+    from flowstone.api.jobs import plan_job
+    from flowstone.formats.orun_job.lock import File, Pin, encode
+
+    pin = Pin("service.yaml", "a", "postCreate", "release.yaml", "sha256:" + "0" * 64, (File("b.yaml", "sha256:1"),))
+    with Flowstone(str(DEPLOY), {"HOME": "/nowhere"}) as flow:
+        planned = plan_job(flow, "job.yaml", ".")
+    features = ROOT / "examples" / "features"
+    jobs = [path.read_bytes() for path in (DEPLOY / "job.yaml", features / "job.yaml", features / "approval.yaml")]
+    return {
+        "orun_job": jobs,
+        "orun_blueprint": [(DEPLOY / "service.yaml").read_bytes()],
+        "orun_plan_file": [planned.encode()],
+        "orun_hooks_lock": [encode([pin]).encode()],
+    }
+
+
 FUZZERS: dict[str, Fuzzer] = {
     name.removeprefix("fuzz_"): function for name, function in list(globals().items()) if name.startswith("fuzz_")
 }
@@ -236,6 +305,8 @@ def corpus_of(name: str) -> list[bytes]:
         return [encode_plan(SCENARIOS[key]()[0]).encode() for key in SCENARIOS]
     if name in SEEDS:
         return SEEDS[name]
+    if name.startswith("orun_"):
+        return job_texts()[name]
     suffixes = (SUFFIXES[name],) if name in SUFFIXES else (".yml", ".yaml")
     files = [path for path in (ROOT / "tests" / "conformance").rglob("*") if path.suffix in suffixes and path.is_file()]
     texts = [path.read_bytes() for path in files] + [
@@ -333,6 +404,17 @@ def _peak_mib() -> int:
             return next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) >> 10
     except (OSError, StopIteration):
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def _read(data: bytes, path: str, compile_: Callable[..., Any], *names: str) -> Any:
+    """What a compiler makes of a text whose every workflow is the one of the example; None if it is no text."""
+    from flowstone.source.file import read_source, text_of
+
+    try:
+        source = text_of(data, path)
+    except SourceError:
+        return None
+    return compile_(*names, source, lambda _: read_source(str(DEPLOY / "release.yaml"), SOURCE_BYTES))
 
 
 def _compiles(path: str, data: bytes) -> bool:

@@ -50,16 +50,21 @@ def resume(session: Session, run_id: str) -> RunView:
 
 
 def decide(session: Session, run_id: str, step: str, *, approved: bool, by: str, note: str | None = None) -> RunView:
-    """Take the judge's place for a step that its gate rejected for good or left without a verdict.
+    """Answer an approval, or take the judge's place for a step that its gate rejected for good or left open.
 
-    The decision is journaled with who and when; a drive (`drive(run_id)`) goes on from it.
+    The decision is journaled with who and when; a drive (`drive(run_id)`) goes on from it. A live
+    driver that waits for an approval finds the answer by itself.
     """
+    from flowstone.api.approving import decide_approval
     from flowstone.drivers.transitions import decided
     from flowstone.run.events import StepDecided
 
     def change(state: State, now: int) -> tuple[Event, ...]:
         return decided(state, step, StepDecided(step, now, approved, by, note))
 
+    answered = decide_approval(session, run_id, step, approved=approved, by=by, note=note)
+    if answered is not None:
+        return answered
     return transition(session, run_id, change)
 
 

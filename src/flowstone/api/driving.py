@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from flowstone.api.granting import granted
+from flowstone.api.pinning import check_pins
 from flowstone.errors import DigestMismatch, SourceError
 from flowstone.ports.dialect import Given
 from flowstone.run.events import Event
@@ -89,7 +91,10 @@ def plan_of(session: Session, row: RunRow) -> Plan:
     if fresh is not None:
         return fresh
     stored = decode_plan(row.record.plan)
-    if stored.policies.resume is not ResumeRule.SAME_SOURCE or row.record.source_path is None:
+    if row.record.source_path is None or stored.policies.resume is ResumeRule.FROZEN:
+        return stored
+    if stored.policies.resume is ResumeRule.PINNED:
+        _check_pins(session, row, stored)
         return stored
     check_source(session, row.record.id)
     return session.compiling.freeze(session.compiling.sound(row.record.source_path)).plan
@@ -98,7 +103,7 @@ def plan_of(session: Session, row: RunRow) -> Plan:
 def check_source(session: Session, run_id: str, path: str | None = None) -> bool:
     """Whether the source of a run (or the file at `path`) is another one than it was started from.
 
-    DigestMismatch where the plan allows a resume only with the same source.
+    DigestMismatch where the plan allows a resume only with the same source, or the same pinned files.
     """
     from flowstone.plan.codec import decode_plan
     from flowstone.plan.model import ResumeRule
@@ -106,6 +111,9 @@ def check_source(session: Session, run_id: str, path: str | None = None) -> bool
     store, full = session.wiring.store_of(run_id, readonly=True)
     row = store.load(full)
     plan = decode_plan(row.record.plan, check=False)
+    if plan.policies.resume is ResumeRule.PINNED and row.record.source_path is not None:
+        _check_pins(session, row, plan)
+        return False
     if plan.policies.resume is not ResumeRule.SAME_SOURCE:
         return source_changed(session.wiring, row)
     place = session.wiring.place(path) if path is not None else row.record.source_path
@@ -117,6 +125,11 @@ def check_source(session: Session, run_id: str, path: str | None = None) -> bool
             if before.digest != now.digest:
                 raise _changed(full, f"{before.path}: workflow", before.digest, now.digest)
     return False
+
+
+def _check_pins(session: Session, row: RunRow, plan: Plan) -> None:
+    folder, advice = os.path.dirname(row.record.source_path or ""), "a resumed run executes the files it started with"
+    check_pins(session.wiring, plan, folder, f"resume {row.record.id}", f"{advice}: restore what changed")
 
 
 def source_changed(wiring: Wiring, row: RunRow) -> bool:
@@ -140,7 +153,7 @@ def _workshop(
         resolved = dialect.resolve(state.plan, given)
     else:
         resolved = dialect.resume(state.plan, given, row.record.params or {})
-    given = granted(wiring, given)
+    given = granted(wiring, given, state.plan)
     connections = dialect.connections(state.plan, given)
     values = (value for fields in given.connections.values() for value in fields.values())
     bound = wiring.bound_values(state.plan)

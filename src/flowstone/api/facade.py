@@ -158,9 +158,10 @@ class Flowstone:
         return resume(self.session, run_id)
 
     def decide(self, run_id: str, step: str, *, approved: bool, by: str, note: str | None = None) -> RunView:
-        """Take the judge's place for a step that its gate rejected for good or left without a verdict.
+        """Answer an approval, or take the judge's place for a step that its gate rejected for good or left open.
 
-        The decision is journaled with who and when; a drive (`drive(run_id)`) goes on from it.
+        The decision is journaled with who and when; a drive (`drive(run_id)`) goes on from it. A live
+        driver that waits for an approval finds the answer by itself.
         """
         from flowstone.api.changing import decide
 

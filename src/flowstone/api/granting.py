@@ -5,13 +5,19 @@ from __future__ import annotations
 import msgspec
 
 from flowstone.errors import InputError
+from flowstone.plan.model import Plan
 from flowstone.ports.dialect import Given
 from flowstone.ports.secrets import SCHEME
 from flowstone.wiring import Wiring
 
 
-def granted(wiring: Wiring, given: Given) -> Given:
-    """The same with the value of each secret that a granted field names; InputError if one is missing."""
+def granted(wiring: Wiring, given: Given, plan: Plan) -> Given:
+    """The same with what the plan itself grants, and the value of each secret that a field names.
+
+    InputError tells every secret that there is not.
+    """
+    own = {connection.name: dict(connection.fields) for connection in plan.connections if connection.fields}
+    given = msgspec.structs.replace(given, connections={**given.connections, **own})
     complaints: list[str] = []
     connections: dict[str, dict[str, str]] = {}
     for name, fields in given.connections.items():

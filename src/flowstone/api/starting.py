@@ -27,12 +27,8 @@ def start(session: Session, target: str, given: Given, *, new: bool = True, reus
 
     `reuse` names an earlier run whose finished steps stand in the new one.
     """
-    from flowstone.formats.registry import dialect_of
-
     workflow = session.compiling.sound(target)
-    plan: Plan = workflow.compiled.plan
-    dialect = dialect_of(plan.dialect)
-    store = session.wiring.store_for(plan.dialect)
+    store = session.wiring.store_for(workflow.compiled.plan.dialect)
     if not new and (active := _active_run(session, store, workflow.ref)) is not None:
         if given.texts or given.values:
             raise IllegalTransition(
@@ -41,10 +37,21 @@ def start(session: Session, target: str, given: Given, *, new: bool = True, reus
                 hint="Continue it without flags, abandon it, or start another one with --new.",
             )
         return Started(active, resumed=True)
+    return publish(session, workflow, None, given, reuse)
+
+
+def publish(
+    session: Session, workflow: Workflow, planned: Frozen | None, given: Given, reuse: str | None = None
+) -> Started:
+    """Publish a new run of a sound workflow, or of a plan that was `planned` and frozen before."""
+    from flowstone.formats.registry import dialect_of
+
+    plan: Plan = workflow.compiled.plan if planned is None else planned.plan
+    dialect = dialect_of(plan.dialect)
+    store = session.wiring.store_for(plan.dialect)
     resolved = dialect.resolve(plan, given)
-    dialect.connections(plan, given)
-    granted(session.wiring, given)
-    frozen = session.compiling.freeze(workflow)
+    dialect.connections(plan, granted(session.wiring, given, plan))
+    frozen = session.compiling.freeze(workflow) if planned is None else planned
     require_dispatchers(frozen.plan)
     seeds = None if reuse is None else Reuse(session, reuse, frozen.plan, resolved)
     record = _record(session, workflow, frozen, dialect, resolved)

@@ -53,6 +53,8 @@ class ChildDispatcher:
             provenance=spec.provenance,
             hash=dispatch.hash,
             afresh=dispatch.afresh,
+            grants=spec.grants,
+            take_up=spec.take_up,
         )
 
     def _plan(self, step: str, spec: ChildSpec) -> Plan:

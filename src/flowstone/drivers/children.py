@@ -10,7 +10,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, assert_never
 
 import msgspec
 
@@ -22,6 +22,7 @@ from flowstone.errors import InputError, LeaseHeld
 from flowstone.plan.codec import encode_plan, plan_hash
 from flowstone.plan.model import ChildRule, Plan, ResumeRule
 from flowstone.plan.scrub import scrubbed
+from flowstone.plan.units import TakeUp
 from flowstone.ports.children import Invocation
 from flowstone.ports.dialect import Dialect, Given, Resolved, StoppedChild
 from flowstone.ports.observer import ChildObserver, Observer, lines_of
@@ -73,9 +74,7 @@ class LocalChildRuns:
 
     async def perform(self, invocation: Invocation) -> Outcome:
         host, plan = self._host, invocation.plan
-        names = {connection.name for connection in plan.connections}
-        granted = {name: fields for name, fields in host.connections.items() if name in names}
-        given = Given(values=invocation.arguments, connections=granted)
+        given = Given(values=invocation.arguments, connections=_granted(invocation, host.connections))
         try:
             resolved = host.dialect.resolve(plan, given)
             connections = host.dialect.connections(plan, given)
@@ -139,8 +138,7 @@ class LocalChildRuns:
             for row in host.store.find(parent=host.parent.record.id)
             if (row.record.invocation_key or "").partition(".")[0] == key
         ]
-        again = by_hand or (invocation.number == 0 and found and found[0].summary.status is not RunStatus.ABANDONED)
-        if found and again:
+        if found and (by_hand or _goes_on(invocation, found[0].summary.status)):
             return found[0]
         record = self._record(invocation, stored, resolved, f"{key}.{len(found)}")
         host.store.create(record, RunSummary(updated_at=record.created_at, current_step=plan.steps[0].id))
@@ -174,7 +172,7 @@ class LocalChildRuns:
             plan=encode_plan(plan if frozen else scrubbed(plan, self._scrubber(resolved))),
             plan_hash=plan_hash(encode_plan(plan)),
             created_at=clock.now_ms(),
-            source_path=path if is_remote(path) else os.path.join(parent.cwd, path),
+            source_path=path if is_remote(path) else os.path.normpath(os.path.join(_folder_of(parent), invocation.ref)),
             source_digest=invocation.digest,
             params=stored,
             provenance=invocation.provenance or parent.provenance,
@@ -228,6 +226,33 @@ class LocalChildRuns:
                 await workshop.close()
 
         return await _to_its_end(driver, drive())
+
+
+def _folder_of(parent: RunRecord) -> str:
+    """Where the paths start from that a workflow nests others by; a fetched one lies where it was started."""
+    path = parent.source_path
+    return parent.cwd if path is None or is_remote(path) else os.path.dirname(path)
+
+
+def _granted(invocation: Invocation, connections: dict[str, Any]) -> dict[str, Any]:
+    """What the parent has of the connections that the child declares, under the child's names."""
+    theirs = {own.name: own.name for own in invocation.plan.connections} | dict(invocation.grants)
+    return {own: connections[name] for own, name in theirs.items() if name in connections}
+
+
+def _goes_on(invocation: Invocation, status: RunStatus) -> bool:
+    """Whether the newest run of an invocation is taken up, and no other one started."""
+    if status is RunStatus.ABANDONED:
+        return False
+    match invocation.take_up:
+        case TakeUp.ALWAYS:
+            return True
+        case TakeUp.FIRST_ATTEMPT:
+            return invocation.number == 0
+        case TakeUp.UNFINISHED:
+            return invocation.number == 0 and status in (RunStatus.ACTIVE, RunStatus.SUCCEEDED)
+        case _:
+            assert_never(invocation.take_up)
 
 
 class _ChildWatcher:

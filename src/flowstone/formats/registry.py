@@ -19,7 +19,8 @@ from flowstone.plan.model import Plan
 from flowstone.ports.dialect import Dialect
 from flowstone.source.file import SourceText
 
-AKM_MARKDOWN, AKM_GITHUB, AKM_TASK, ORUN = "akm-markdown", "akm-github", "akm-task", "orun"
+AKM_MARKDOWN, AKM_GITHUB, AKM_TASK = "akm-markdown", "akm-github", "akm-task"
+ORUN, ORUN_JOB = "orun", "orun-job"
 TASK_TARGETS = {"uses", "run", "workflow", "prompt", "command"}
 """One of these names what a task runs, in one version or another."""
 
@@ -57,8 +58,8 @@ def format_of(path: str, text: str) -> str:
     keys = _root_keys(text)
     if _is_task(path, keys):
         return AKM_TASK
-    if "apiVersion" in keys or not {"on", "jobs"} & keys:
-        return ORUN
+    if "apiVersion" in keys or not {"on", "jobs"} & keys.keys():
+        return ORUN_JOB if keys.get("kind") == "Job" else ORUN
     if name.endswith(".yaml"):
         raise UnknownFormat(f"{path}: akm reads YAML workflows from .yml files only; rename it to end in .yml")
     return AKM_GITHUB
@@ -107,21 +108,21 @@ def _imported(place: tuple[str, str]) -> Any:
     return getattr(import_module(f"flowstone.formats.{module}"), name)
 
 
-def _is_task(path: str, keys: set[str]) -> bool:
+def _is_task(path: str, keys: dict[str, str]) -> bool:
     """A task has a version and a target; below a folder `tasks`, whatever is no other language is meant as one."""
-    if {"apiVersion", "jobs"} & keys:
+    if {"apiVersion", "jobs"} & keys.keys():
         return False
     below = path.lower().endswith(".yml") and "tasks" in path.replace("\\", "/").split("/")[:-1]
-    return below or ("version" in keys and bool(keys & TASK_TARGETS))
+    return below or ("version" in keys and bool(keys.keys() & TASK_TARGETS))
 
 
-def _root_keys(text: str) -> set[str]:
-    """The keys of a block mapping at the root, without reading the file as YAML."""
-    keys = set()
+def _root_keys(text: str) -> dict[str, str]:
+    """The keys of a block mapping at the root, each with what follows on its line, without reading it as YAML."""
+    keys = {}
     for line in text.split("\n"):
-        key, colon, _ = line.partition(":")
+        key, colon, rest = line.partition(":")
         if colon and key and not key[0].isspace():
-            keys.add(key.strip().strip("\"'"))
+            keys[key.strip().strip("\"'")] = rest.partition(" #")[0].strip().strip("\"'")
     return keys
 
 
@@ -130,8 +131,10 @@ _COMPILERS = {
     AKM_GITHUB: ("akm_common.compile", "compile_github"),
     AKM_TASK: ("akm_task.compile", "compile_task"),
     ORUN: ("orun.compile", "compile_orun"),
+    ORUN_JOB: ("orun_job.compile", "compile_job"),
 }
 _DIALECTS = {
     "akm": ("akm_common.dialect", "AkmDialect"),
     "orun": ("orun.dialect", "OrunDialect"),
+    "orun-job": ("orun_job.dialect", "JobDialect"),
 }

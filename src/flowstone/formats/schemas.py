@@ -7,13 +7,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowstone.formats.registry import AKM_GITHUB, AKM_MARKDOWN, AKM_TASK, ORUN
+from flowstone.formats.registry import AKM_GITHUB, AKM_MARKDOWN, AKM_TASK, ORUN, ORUN_JOB
+
+ORUN_BLUEPRINT = "orun-blueprint"
+"""No language of its own: its hooks are a job."""
 
 FILES = {
     AKM_MARKDOWN: "akm-workflow.json",
     AKM_GITHUB: "akm-github-workflow.json",
     AKM_TASK: "akm-task.json",
     ORUN: "orun-workflow.json",
+    ORUN_JOB: "orun-job.json",
+    ORUN_BLUEPRINT: "orun-blueprint.json",
 }
 
 
@@ -36,6 +41,14 @@ def schema_for(language: str) -> dict[str, Any]:
             from flowstone.formats.orun.schema import orun_schema
 
             return orun_schema()
+        case "orun-job":
+            from flowstone.formats.orun_job.schema import job_schema
+
+            return job_schema()
+        case "orun-blueprint":
+            from flowstone.formats.orun_job.schema import blueprint_schema
+
+            return blueprint_schema()
         case _:
             raise KeyError(language)
 

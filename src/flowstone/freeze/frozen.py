@@ -26,6 +26,7 @@ from flowstone.plan.model import FanOut, Plan, Route, Single, SourceFile, Step, 
 from flowstone.plan.units import (
     AgentSpec,
     AnySpec,
+    ApprovalSpec,
     AssetTarget,
     ChildSpec,
     ExecSpec,
@@ -143,7 +144,7 @@ class _Freezing:
             case ExecSpec():
                 timeout = unit.timeout_ms if unit.timeout_set else EXEC_TIMEOUT_MS
                 return msgspec.structs.replace(_taught(step, unit), timeout_ms=timeout)
-            case SleepSpec() | HttpSpec() | ScriptSpec() | ChildSpec() | LlmSpec() | AgentSpec():
+            case SleepSpec() | HttpSpec() | ScriptSpec() | ChildSpec() | ApprovalSpec() | LlmSpec() | AgentSpec():
                 return unit
             case PromptTarget():
                 return self.engines.unit(step, _taught(step, unit), spec)

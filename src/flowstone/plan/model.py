@@ -218,9 +218,12 @@ class Param(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     type: str | None = None
 
 
-class Connection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Connection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A declared connection. `fields` are what the plan itself grants: names of secrets, never values."""
+
     name: str
     type: str
+    fields: tuple[tuple[str, str], ...] = ()
 
 
 class Trigger(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -241,6 +244,8 @@ class ResumeRule(StrEnum):
     """Go on from the frozen plan, whatever became of the source."""
     SAME_SOURCE = "same-source"
     """Refuse when the source's digest is another one."""
+    PINNED = "pinned"
+    """Go on from the frozen plan, and refuse when a file of its read set has another digest."""
 
 
 class OnOutputError(StrEnum):

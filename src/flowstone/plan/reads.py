@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from flowstone.expr.model import Template
 from flowstone.plan.model import FanOut, Poll, Route, Step
-from flowstone.plan.units import ChildSpec, ExecSpec, HttpSpec, LiteralEnv, ScriptSpec, SleepSpec
+from flowstone.plan.units import ApprovalSpec, ChildSpec, ExecSpec, HttpSpec, LiteralEnv, ScriptSpec, SleepSpec
 
 
 def rests_on(step: Step) -> frozenset[str]:
@@ -42,7 +42,7 @@ def unit_reads(step: Step) -> Iterator[str]:
             texts = [*argv, cwd, *(binding.value for binding in env if isinstance(binding, LiteralEnv))]
             for text in texts:
                 yield from text.reads if isinstance(text, Template) else ()
-        case SleepSpec(duration=expression):
+        case SleepSpec(duration=expression) | ApprovalSpec(prompt=expression):
             yield from expression.reads
         case HttpSpec(arguments=expression) | ScriptSpec(arguments=expression) | ChildSpec(arguments=expression):
             yield from expression.reads

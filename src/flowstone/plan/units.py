@@ -212,9 +212,21 @@ class ScriptSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="s
     arguments: Expression
 
 
+class TakeUp(StrEnum):
+    """When the run that an earlier attempt of a child unit began is gone on with, instead of a new one."""
+
+    FIRST_ATTEMPT = "first-attempt"
+    """In the first attempt of an execution; a retry starts anew."""
+    ALWAYS = "always"
+    """In every attempt: what succeeded in the child stands."""
+    UNFINISHED = "unfinished"
+    """In the first attempt, unless the child failed: one that a crash or a signal stopped goes on."""
+
+
 class ChildSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="child", omit_defaults=True):
     """A workflow run as a unit; `plan` is the child's whole plan once frozen.
 
+    `grants` tells which connection of this plan the child gets under which name, where they differ.
     `provenance` are the variables that tell where a fetched child came from; without them its
     commands get those of the run that nests it. `digest` is that of the child's source, `hash` that
     of its plan. A child that a task stands in front of has its ref as `task`; `schemas` are then
@@ -229,6 +241,20 @@ class ChildSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ch
     hash: str = ""
     task: str | None = None
     schemas: Any = None
+    grants: tuple[tuple[str, str], ...] = ()
+    take_up: TakeUp = TakeUp.FIRST_ATTEMPT
+
+
+class ApprovalSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="approval", omit_defaults=True):
+    """A person's decision, waited for until `timeout_ms` after it was first asked for (None: for ever).
+
+    `approve_on_timeout` is what the end of that time decides; `guards` is the step that it lets go.
+    """
+
+    prompt: Expression
+    timeout_ms: int | None = None
+    approve_on_timeout: bool = False
+    guards: str | None = None
 
 
 class PromptTarget(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="prompt-target", omit_defaults=True):
@@ -270,5 +296,5 @@ class AssetTarget(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="
 
 
 Target: TypeAlias = PromptTarget | AssetTarget
-UnitSpec: TypeAlias = ExecSpec | LlmSpec | AgentSpec | SleepSpec | HttpSpec | ScriptSpec | ChildSpec
+UnitSpec: TypeAlias = ExecSpec | LlmSpec | AgentSpec | SleepSpec | HttpSpec | ScriptSpec | ChildSpec | ApprovalSpec
 AnySpec: TypeAlias = UnitSpec | Target

@@ -7,15 +7,17 @@ from typing import Any, Protocol
 import msgspec
 
 from flowstone.plan.model import Plan
+from flowstone.plan.units import TakeUp
 from flowstone.run.outcome import Outcome
 
 
 class Invocation(msgspec.Struct, frozen=True):
     """One call of a nested workflow: `arguments` are its inputs, ready and with secrets in them.
 
-    `number` is that of the attempt: the first one of a drive takes up what an earlier drive began.
+    `number` is that of the attempt; `take_up` says which attempts go on with what an earlier one began.
     `hash` is the unit's input hash (empty where the plan has none), `afresh` how often a person had
-    the step run afresh: each time what was begun before is not taken up again.
+    the step run afresh: each time what was begun before is not taken up again. `grants` are pairs of
+    the child's name of a connection and the parent's, where they differ.
     """
 
     step: str
@@ -29,6 +31,8 @@ class Invocation(msgspec.Struct, frozen=True):
     """Where the child came from, if not from where its parent did."""
     hash: str = ""
     afresh: int = 0
+    grants: tuple[tuple[str, str], ...] = ()
+    take_up: TakeUp = TakeUp.FIRST_ATTEMPT
 
 
 class ChildRuns(Protocol):
@@ -38,10 +42,10 @@ class ChildRuns(Protocol):
         The outcome's value is what the child exports; of one that did not succeed the error tells
         which run it is, what became of it and how to go on. Nothing in it is secret.
 
-        An invocation that an earlier drive of the parent began is taken up: what succeeded in the
-        child stands, and a child that had succeeded gives its outputs again. What happens to one
-        that had stopped, and whether a further attempt starts a run anew, is the plan's ChildRule.
-        Inputs that do not fit, or a child that somebody else drives, are an end without a run. When
-        its task is cancelled, what the child runs is ended and the child is left to be resumed,
-        before CancelledError is raised again.
+        An invocation that an earlier drive of the parent began is taken up, as `take_up` says: what
+        succeeded in the child stands, and a child that had succeeded gives its outputs again. What
+        happens to one that had stopped, and whether a further attempt starts a run anew, is the plan's
+        ChildRule. Inputs that do not fit, or a child that somebody else drives, are an end without a
+        run. When its task is cancelled, what the child runs is ended and the child is left to be
+        resumed, before CancelledError is raised again.
         """

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from flowstone.diagnostics import Place
 from flowstone.plan.model import Plan, Step
+from flowstone.plan.units import ApprovalSpec
 from flowstone.run.events import AttemptEnded, AttemptStarted, Event, Status, StepClosed, StepOpened
 from flowstone.run.state import Attempt, State, StepState
 from flowstone.values import canonical_bytes
@@ -69,6 +70,8 @@ def _seed(old: State, step: Step, fates: dict[str, Fate], changed: str | None) -
         return Seed(step.id, Fate.AGAIN, _ended_as(before.status))
     if changed is not None:
         return Seed(step.id, Fate.AGAIN, changed)
+    if step.unit is not None and isinstance(step.unit.spec, ApprovalSpec):
+        return Seed(step.id, Fate.AGAIN, "a person decides for one run only")
     if not _same(replace(before.plan, place=Place()), replace(step, place=Place())):
         return Seed(step.id, Fate.AGAIN, "its definition changed")
     after = next((need for need in step.needs if fates.get(need) is not Fate.REUSED), None)

@@ -16,6 +16,7 @@ from flowstone.expr.refs import resolve as resolve_reference
 from flowstone.plan.model import Poll
 from flowstone.plan.units import (
     AgentSpec,
+    ApprovalSpec,
     ChildSpec,
     ExecSpec,
     HttpSpec,
@@ -117,12 +118,10 @@ def _fill(turn: Turn, spec: Any) -> UnitSpec:
             return spec
         case SleepSpec():
             return SleepSpec(Literal(_json_of(turn, spec.duration, {})))
-        case HttpSpec():
-            return HttpSpec(Literal(_json_of(turn, spec.arguments, {})), spec.connection)
-        case ScriptSpec():
-            return ScriptSpec(Literal(_json_of(turn, spec.arguments, {})))
-        case ChildSpec():
+        case HttpSpec() | ScriptSpec() | ChildSpec():
             return msgspec.structs.replace(spec, arguments=Literal(_json_of(turn, spec.arguments, {})))
+        case ApprovalSpec():
+            return msgspec.structs.replace(spec, prompt=Literal(_json_of(turn, spec.prompt, {})))
     raise ValueError(f"{type(spec).__name__} is a target that freezing has not resolved")
 
 

@@ -12,6 +12,7 @@ from flowstone.plan.model import FanOut, Once, Plan, Poll, Retry, Route, Single,
 from flowstone.plan.units import (
     AgentSpec,
     AnySpec,
+    ApprovalSpec,
     AssetTarget,
     ChildSpec,
     ExecSpec,
@@ -85,10 +86,13 @@ def verb_lines(plan: Plan) -> list[str]:
     lines = [f"workflow {plan.name} ({len(plan.steps)} steps)"]
     for step in plan.steps:
         spec = step.unit.spec if step.unit is not None else None
-        verb = "run" if isinstance(spec, ExecSpec) else "workflow" if isinstance(spec, ChildSpec) else "action"
+        verb = VERBS.get(type(spec), "action")
         needs = f" ← {', '.join(step.needs)}" if step.needs else ""
         lines.append(f"  {step.id} [{verb}]{needs}")
     return lines
+
+
+VERBS: dict[type, str] = {ExecSpec: "run", ChildSpec: "workflow", ApprovalSpec: "approval"}
 
 
 def kind_of(step: Step) -> str:
@@ -110,12 +114,8 @@ def spec_kind(spec: AnySpec) -> str:
     match spec:
         case ExecSpec():
             return "command" if spec.script is None else "script"
-        case SleepSpec():
-            return "sleep"
-        case HttpSpec():
-            return "http"
-        case ScriptSpec():
-            return "script"
+        case SleepSpec() | HttpSpec() | ScriptSpec() | ApprovalSpec():
+            return str(type(spec).__struct_config__.tag)
         case ChildSpec():
             return "workflow"
         case LlmSpec():

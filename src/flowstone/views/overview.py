@@ -19,6 +19,7 @@ from flowstone.run.outcome import Exchange
 from flowstone.run.record import NestedRun, RunRow
 from flowstone.run.state import Attempt, State, StepState
 from flowstone.values import canonical_json
+from flowstone.views.asking import question_of
 from flowstone.views.children import caller_of
 from flowstone.views.graph import kind_of
 from flowstone.views.text import notes_of, one_line, plain_text, short_unit, spell_count, spell_ms, spell_part, tail
@@ -339,6 +340,8 @@ def _step_lines(state: State, step: StepState, now: int, width: int, word: Calla
     lines = [f"  {MARKS[step.status]} {step.id:<{width}}  {'  '.join(facts)}"]
     if (note := skip_note(step)) is not None:
         lines.append(f"      {one_line(note)}")
+    if (question := question_of(state.run_id, step)) is not None:
+        lines.append(f"      {question}")
     if step.error:
         reason = f"{step.reason.value}: " if step.reason else ""
         lines += _indented(reason + step.error, "      ")

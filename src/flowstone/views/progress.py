@@ -70,9 +70,9 @@ def orun_progress(event: Event, word: Word, front: str = "") -> Iterator[str]:
                 yield from (f"        {line}" for line in more)
 
 
-def orun_end(file: str, state: State, word: Word) -> Iterator[str]:
+def orun_end(file: str, state: State, word: Word, noun: str = "workflow") -> Iterator[str]:
     """The last lines of an orun run: its status and id, and its outputs in declared order."""
-    yield f"workflow {file}: {word(state.status.value)} (exec {state.run_id})"
+    yield f"{noun} {file}: {word(state.status.value)} (exec {state.run_id})"
     outputs = state.outputs if isinstance(state.outputs, dict) else {}
     for output in state.plan.outputs:
         if output.name in outputs:

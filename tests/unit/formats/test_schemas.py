@@ -158,3 +158,38 @@ steps:
 def test_orun(step: str, valid: bool) -> None:
     validator = jsonschema_rs.validator_for(schema_for("orun"))
     assert validator.is_valid(_tree(ORUN.format(step), ORUN_RULES)) is valid
+
+
+JOB = "apiVersion: orun.dev/v1\nkind: Job\nmetadata: {{ name: j }}\nsteps:\n  - name: s\n    {}\n"
+
+
+@pytest.mark.parametrize(
+    ("step", "valid"),
+    [
+        ("run: echo 1", True),
+        ("approval: { prompt: Go? }", True),
+        ("run: a\n    approval: { prompt: Go?, timeout: 1h, onTimeout: approve }", True),
+        ("workflow: x.yaml\n    with: { a: 1 }\n    connections: { gh: { token: 'secret://env/A' } }", True),
+        ("run: a\n    retry: { maxRetries: 1, kind: fixed }\n    onFailure: continue", True),
+        ("timeout: 1m", False),
+        ("run: [echo, 1]", False),
+        ("run: a\n    needs: [b]", False),
+        ("run: a\n    onFailure: explode", False),
+        ("approval: {}", False),
+        ("approval: { prompt: Go?, onTimeout: maybe }", False),
+        ("workflow: x.yaml\n    connections: { gh: { token: abc } }", False),
+    ],
+)
+def test_jobs(step: str, valid: bool) -> None:
+    validator = jsonschema_rs.validator_for(schema_for("orun-job"))
+    assert validator.is_valid(_tree(JOB.format(step), ORUN_RULES)) is valid
+
+
+def test_the_examples_of_jobs_and_blueprints_are_valid() -> None:
+    examples = Path(__file__).parents[3] / "examples"
+    for schema, names in {
+        "orun-job": ["deploy/job.yaml", "features/job.yaml", "features/approval.yaml"],
+        "orun-blueprint": ["deploy/service.yaml"],
+    }.items():
+        validator = jsonschema_rs.validator_for(schema_for(schema))
+        assert all(validator.is_valid(_tree((examples / name).read_text("utf-8"), ORUN_RULES)) for name in names)

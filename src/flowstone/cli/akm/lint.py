@@ -152,7 +152,7 @@ def _is_ours(flow: Flowstone, path: str) -> bool:
     if not path.endswith(".yml"):
         return True
     try:
-        return flow.compile(path).compiled.format not in ("orun", "akm-task")
+        return flow.compile(path).compiled.format not in ("orun", "orun-job", "akm-task")
     except SourceError:
         return True
 

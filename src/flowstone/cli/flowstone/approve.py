@@ -12,5 +12,5 @@ from flowstone.cli.flowstone.deciding import decide
 @click.argument("step")
 @click.option("--note", help="Why; it is journaled with your name and the time.")
 def command(run: str, step: str, note: str | None) -> None:
-    """Let a step through that its gate rejected for good, or that its judge left without a verdict."""
+    """Answer a step that waits for an approval, or let one through that its gate rejected for good or left open."""
     decide(run, step, note, approved=True)

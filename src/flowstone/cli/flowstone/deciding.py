@@ -5,7 +5,8 @@ from __future__ import annotations
 from flowstone.cli.render.terminal import say
 
 
-def decide(run: str, step: str, note: str | None, *, approved: bool) -> None:
+def decide(run: str, step: str, note: str | None, *, approved: bool, resume: str = "flowstone resume") -> None:
+    """`resume` are the words that go on with a run that nobody drives."""
     from getpass import getuser
 
     from flowstone.api import Flowstone
@@ -17,4 +18,6 @@ def decide(run: str, step: str, note: str | None, *, approved: bool) -> None:
     with Flowstone() as flow:
         view = flow.decide(run, step, approved=approved, by=person, note=note)
     word = "approved" if approved else "rejected"
-    say(f"{word} step {step} of {view.row.record.id}\ngo on with:  flowstone resume {view.row.record.id}\n")
+    say(f"{word} step {step} of {view.row.record.id}\n")
+    if view.driver is None:
+        say(f"go on with:  {resume} {view.row.record.id}\n")

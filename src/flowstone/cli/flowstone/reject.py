@@ -12,5 +12,5 @@ from flowstone.cli.flowstone.deciding import decide
 @click.argument("step")
 @click.option("--note", help="Why; it is journaled with your name and the time.")
 def command(run: str, step: str, note: str | None) -> None:
-    """Fail a step whose gate cannot decide: its judge gave no verdict, or rejected it for good."""
+    """Refuse a step that waits for an approval, or fail one whose gate gave no verdict or rejected it for good."""
     decide(run, step, note, approved=False)

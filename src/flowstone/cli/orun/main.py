@@ -8,7 +8,14 @@ from flowstone.cli.errors import Voice
 from flowstone.cli.lazy import LazyGroup, Verb
 from flowstone.cli.program import leave, run_program, version_option
 
-VERBS = {"workflow": Verb("flowstone.cli.orun.workflow", "Validate, view and run workflow files.")}
+VERBS = {
+    "approve": Verb("flowstone.cli.orun.approve", "Let a step go on that waits for an approval."),
+    "hooks": Verb("flowstone.cli.orun.hooks", "Pin, verify and run the hooks of blueprints."),
+    "plan": Verb("flowstone.cli.orun.job_plan", "Check a job and pin it in a plan file."),
+    "reject": Verb("flowstone.cli.orun.reject", "Refuse a step that waits for an approval."),
+    "run": Verb("flowstone.cli.orun.job_run", "Run a planned job, or go on with a run of one."),
+    "workflow": Verb("flowstone.cli.orun.workflow", "Validate, view and run workflow files."),
+}
 
 command = LazyGroup(
     "orun",

@@ -49,8 +49,8 @@ def command(
         flow.wiring.frozen = frozen
         flow.wiring.on_fetch = lambda text: say(f"{neutral(text)}\n")
         run_id = flow.start(file, given).run_id if resume is None else _taken_up(flow, file, resume)
-        report = _drive(flow, run_id, given, max_parallel, reopen=resume is not None)
-    raise Exit(_tell_end(file, report))
+        report = drive(flow, run_id, given, max_parallel, reopen=resume is not None)
+    raise Exit(tell_end(file, report))
 
 
 def _taken_up(flow: Flowstone, file: str, run_id: str) -> str:
@@ -62,7 +62,8 @@ def _taken_up(flow: Flowstone, file: str, run_id: str) -> str:
     return run_id
 
 
-def _drive(flow: Flowstone, run_id: str, given: Given, max_parallel: int | None, *, reopen: bool) -> DriveReport:
+def drive(flow: Flowstone, run_id: str, given: Given, max_parallel: int | None, *, reopen: bool) -> DriveReport:
+    """Drive a run with the progress that orun documents; a run that succeeded stays as it is."""
     from flowstone.cli.render.lines import OrunLines
 
     observer = OrunLines(sys.stdout, flow.dialect(LANGUAGE).word)
@@ -75,16 +76,17 @@ def _drive(flow: Flowstone, run_id: str, given: Given, max_parallel: int | None,
         observer.close()
 
 
-def _tell_end(file: str, report: DriveReport) -> int:
+def tell_end(file: str, report: DriveReport, noun: str = "workflow") -> int:
+    """Print how a run ended; returns the exit code."""
     from flowstone.views.progress import orun_end
 
     state = report.state
     word = {"active": "interrupted"}
-    say("".join(f"{neutral(line)}\n" for line in orun_end(file, state, lambda status: word.get(status, status))))
+    say("".join(f"{neutral(line)}\n" for line in orun_end(file, state, lambda status: word.get(status, status), noun)))
     if report.end.halt == "interrupted":
-        say(f"✕ workflow interrupted (--resume {state.run_id} goes on with it)\n", sys.stderr)
+        say(f"✕ {noun} interrupted (--resume {state.run_id} goes on with it)\n", sys.stderr)
     elif state.status != "succeeded":
         if state.error and not any(step.error == state.error for step in state.order):
             say(f"✕ {neutral(state.error)}\n", sys.stderr)
-        say("✕ workflow failed\n", sys.stderr)
+        say(f"✕ {noun} failed\n", sys.stderr)
     return ended_with(report)

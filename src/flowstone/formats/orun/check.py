@@ -27,7 +27,7 @@ def check(document: Document, places: Places, report: Report) -> None:
     _header(document, report)
     check_inputs(document.inputs, report)
     _connections(document, report)
-    _outputs(document.outputs, "", report)
+    check_outputs(document.outputs, "", report)
     before = _graph(document, report)
     for step in document.steps:
         _step(step, document, report)
@@ -59,7 +59,7 @@ def _connections(document: Document, report: Report) -> None:
             report.error("unknown-type", message, connection.type.place)
 
 
-def _outputs(outputs: Iterable[Named], prefix: str, report: Report) -> None:
+def check_outputs(outputs: Iterable[Named], prefix: str, report: Report) -> None:
     for output in outputs:
         if not re.fullmatch(grammar.OUTPUT_NAME, output.name):
             message = f'{prefix}outputs: name "{output.name}" must match {grammar.OUTPUT_NAME}'
@@ -121,13 +121,16 @@ def _step(step: Step, document: Document, report: Report) -> None:
         report.error("one-verb", message, place)
     _keys_of_verb(step, report)
     _connection(step, document, report)
-    _duration(step.timeout, f"{step.label}: timeout", report)
+    check_duration(step.timeout, f"{step.label}: timeout", report)
     if step.retry is not None:
-        _retry(step, step.retry, report)
+        if step.poll is not None:
+            message = f"{step.label}: poll and retry exclude each other; the poll loop tries again by itself"
+            report.error("poll-and-retry", message, step.retry.place)
+        check_retry(step.label, step.retry, report)
     if step.poll is not None:
         _poll(step, step.poll, report)
     _environment(step, report)
-    _outputs(step.outputs, f"{step.label}: ", report)
+    check_outputs(step.outputs, f"{step.label}: ", report)
     if step.action is not None:
         check_action(step, step.action, report)
 
@@ -157,7 +160,7 @@ def _connection(step: Step, document: Document, report: Report) -> None:
         report.error("undeclared-connection", message, place, suggest(name, declared))
 
 
-def _duration(text: Scalar | None, label: str, report: Report, zero: bool = False) -> None:
+def check_duration(text: Scalar | None, label: str, report: Report, zero: bool = False) -> None:
     """A positive Go duration, or zero where that is allowed."""
     if text is None:
         return
@@ -173,16 +176,13 @@ def _duration(text: Scalar | None, label: str, report: Report, zero: bool = Fals
         report.error("invalid-duration", f'{label} is longer than ten years: "{text.text}"', text.place)
 
 
-def _retry(step: Step, retry: Retry, report: Report) -> None:
-    label = f"{step.label}: retry"
-    if step.poll is not None:
-        message = f"{step.label}: poll and retry exclude each other; the poll loop tries again by itself"
-        report.error("poll-and-retry", message, retry.place)
+def check_retry(label: str, retry: Retry, report: Report) -> None:
+    label = f"{label}: retry"
     if retry.max_retries is None or retry.max_retries < 1:
         report.error("out-of-range", f"{label}.maxRetries must be >= 1", retry.place)
     elif retry.max_retries > grammar.RETRIES:
         report.error("out-of-range", f"{label}.maxRetries must be <= {grammar.RETRIES}", retry.place)
-    _duration(retry.base_delay, f"{label}.baseDelay", report, zero=True)
+    check_duration(retry.base_delay, f"{label}.baseDelay", report, zero=True)
     if retry.kind is not None and retry.kind.text not in grammar.RETRY_KINDS:
         message = f'{label}.kind must be fixed|exponential, got "{retry.kind.text}"'
         report.error("invalid-value", message, retry.kind.place)
@@ -193,7 +193,7 @@ def _poll(step: Step, poll: Poll, report: Report) -> None:
         if text is None:
             message = f"{step.label}: poll.{key} must be a positive duration"
             report.error("invalid-duration", message, poll.place, f"write {key}: 30s")
-        _duration(text, f"{step.label}: poll.{key}", report)
+        check_duration(text, f"{step.label}: poll.{key}", report)
     if poll.until is None:
         report.error("missing-until", f"{step.label}: poll.until is required", poll.place)
 

@@ -59,10 +59,15 @@ class OrunDialect:
         return f"workflow {child.ref}: {child.error or 'it stopped'}"
 
     def word(self, status: str) -> str:
-        return _WORDS.get(status, status)
+        return word_of(status)
 
     def code(self, codes: Sequence[str]) -> str:
         return "WORKFLOW_SOURCE_INVALID"
+
+
+def word_of(status: str) -> str:
+    """orun's own word for a core status."""
+    return _WORDS.get(status, status)
 
 
 class OrunProjection:
@@ -71,13 +76,13 @@ class OrunProjection:
     def files(self, state: State, events: Sequence[Event]) -> Iterator[tuple[str, bytes]]:
         whole = not events
         if whole or any(isinstance(event, DriverStarted) for event in events):
-            yield "metadata.json", _spelt(_metadata(state))
+            yield "metadata.json", spelt(_metadata(state))
         closed = dict.fromkeys(event.step for event in events if isinstance(event, StepClosed))
         for step in state.order if whole else [state.steps[name] for name in closed]:
             if step.status in ENDED:
-                yield f"steps/{step.id}.json", _spelt(step_json(step))
+                yield f"steps/{step.id}.json", spelt(step_json(step))
         if state.status in _CLOSED and (whole or any(isinstance(event, RunClosed) for event in events)):
-            yield "result.json", _spelt(_result(state))
+            yield "result.json", spelt(_result(state))
 
 
 def step_json(step: StepState) -> dict[str, Json]:
@@ -87,7 +92,7 @@ def step_json(step: StepState) -> dict[str, Json]:
     outputs = step.artifact if step.status is Status.SUCCEEDED and isinstance(step.artifact, dict) else {}
     fields: dict[str, Json] = {
         "name": step.id,
-        "status": _WORDS.get(step.status.value, step.status.value),
+        "status": word_of(step.status.value),
         "outputs": outputs,
         "exitCode": result.exit_code,
         "stdout": result.stdout,
@@ -165,7 +170,7 @@ def _metadata(state: State) -> dict[str, Json]:
     return {
         "workflow": state.plan.name,
         "digest": f"sha256:{source.digest}" if source is not None else "",
-        "startedAt": _rfc3339(started) if started is not None else "",
+        "startedAt": rfc3339(started) if started is not None else "",
     }
 
 
@@ -175,12 +180,12 @@ def _result(state: State) -> dict[str, Json]:
     return {"status": "succeeded" if succeeded else "failed", "outputs": outputs}
 
 
-def _rfc3339(milliseconds: int) -> str:
+def rfc3339(milliseconds: int) -> str:
     moment = datetime.fromtimestamp(milliseconds // 1000, UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{milliseconds % 1000:03d}Z"
 
 
-def _spelt(value: Json) -> bytes:
+def spelt(value: Json) -> bytes:
     return (pretty_json(value) + "\n").encode("utf-8", "replace")
 
 

@@ -20,6 +20,7 @@ from flowstone.plan.model import FanOut, Plan, Poll, Retry, Route, Step
 from flowstone.plan.reads import reads_of, unit_reads
 from flowstone.plan.units import (
     AgentSpec,
+    ApprovalSpec,
     AssetTarget,
     ChildSpec,
     EngineSpec,
@@ -123,6 +124,8 @@ def _action(step: Step) -> Iterator[str]:
         yield from _schema(unit.schema, "the unit's output schema")
     if isinstance(unit.spec, ExecSpec):
         yield from _command(unit.spec)
+    if isinstance(unit.spec, ApprovalSpec) and unit.spec.timeout_ms is not None and unit.spec.timeout_ms <= 0:
+        yield "a timeout is positive"
     if isinstance(unit.spec, ChildSpec) and unit.spec.plan is not None:
         yield from _nested(unit.spec.plan)
     if isinstance(unit.spec, (LlmSpec, AgentSpec)):
