@@ -36,6 +36,15 @@ def canonical_bytes(value: Json) -> bytes:
     return _ENCODER.encode(value).encode("utf-8")
 
 
+def is_text(value: Json) -> bool:
+    """Whether a value can be kept: a byte of an argument that is no UTF-8 comes as a lone surrogate, which cannot."""
+    try:
+        canonical_bytes(value)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def pretty_json(value: Json) -> str:
     """Spell `value` for people and for files they read: two blanks of indent, keys in given order."""
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from flowstone.api.model import RunView
+from flowstone.errors import InputError
 from flowstone.plan.bounds import CHILD_LEVELS
 from flowstone.plan.model import ChildRule
 from flowstone.run.events import Event, RunStatus
 from flowstone.run.record import NestedRun
+from flowstone.values import is_text
 
 if TYPE_CHECKING:
     from flowstone.api.session import Session
@@ -57,6 +59,9 @@ def decide(session: Session, run_id: str, step: str, *, approved: bool, by: str,
     """
     from flowstone.api.approving import decide_approval
     from flowstone.drivers.transitions import decided
+
+    if not is_text([by, note]):
+        raise InputError("A note must be UTF-8 text.", hint="Write it in UTF-8.")
     from flowstone.run.events import StepDecided
 
     def change(state: State, now: int) -> tuple[Event, ...]:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import selectors
 import signal
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, assert_never
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from flowstone.drivers.drive import DriveReport
 
 TIMEOUT_S = 30.0
+LOOK_S = 0.1
 TAIL = 500
 """Characters of what a failed command said that a warning quotes."""
 
@@ -67,17 +70,58 @@ def _run(command: Sequence[str], text: str, env: Mapping[str, str], cwd: str) ->
     except (OSError, ValueError) as error:
         return f"could not be started: {error}"
     try:
-        said, _ = process.communicate(text.encode("utf-8", "replace"), timeout=TIMEOUT_S)
-    except subprocess.TimeoutExpired:
+        said = _talk(process, text.encode("utf-8", "replace"))
+    except TimeoutError:
         return f"was ended after {TIMEOUT_S:.0f} s"
-    except BrokenPipeError:
-        said = b""
     finally:
         _end(process)
     if process.returncode == 0:
         return None
     tail = said.decode("utf-8", "replace").strip()[-TAIL:]
     return f"ended with {process.returncode}{': ' + tail if tail else ''}"
+
+
+def _talk(process: subprocess.Popen[bytes], text: bytes) -> bytes:
+    """Give the command its input and keep the end of what it says, until it ends; TimeoutError after its time.
+
+    What it leaves running may hold the pipe: nobody waits for that.
+    """
+    assert process.stdin is not None
+    assert process.stdout is not None
+    said, left = b"", memoryview(text)
+    deadline = time.monotonic() + TIMEOUT_S
+    with selectors.DefaultSelector() as ready:
+        for pipe, wish in ((process.stdin, selectors.EVENT_WRITE), (process.stdout, selectors.EVENT_READ)):
+            os.set_blocking(pipe.fileno(), False)
+            ready.register(pipe, wish)
+        while process.poll() is None or ready.get_map().get(process.stdout.fileno()) is not None:
+            if time.monotonic() > deadline:
+                raise TimeoutError
+            found = ready.select(LOOK_S)
+            if not found and process.poll() is not None:
+                return said
+            for key, _ in found:
+                if key.fileobj is process.stdout:
+                    data = os.read(key.fd, 65_536)
+                    said = (said + data)[-4 * TAIL :]
+                    if not data:
+                        ready.unregister(process.stdout)
+                else:
+                    left = _given(process, ready, left)
+    return said
+
+
+def _given(process: subprocess.Popen[bytes], ready: selectors.BaseSelector, left: memoryview) -> memoryview:
+    """Write some of the input; a command that reads no more has had enough."""
+    assert process.stdin is not None
+    try:
+        left = left[os.write(process.stdin.fileno(), left[:65_536]) :]
+    except BrokenPipeError:
+        left = left[:0]
+    if not left:
+        ready.unregister(process.stdin)
+        process.stdin.close()
+    return left
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

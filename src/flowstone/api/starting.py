@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from flowstone.api.granting import granted
 from flowstone.api.model import Started, Workflow
 from flowstone.api.reusing import Reuse
-from flowstone.errors import IllegalTransition
+from flowstone.errors import IllegalTransition, InputError
 from flowstone.ports.dialect import Dialect, Given, Resolved
 from flowstone.run.record import RunRecord, RunSummary
 from flowstone.source.remote import is_remote
+from flowstone.values import is_text
 from flowstone.wiring import require_dispatchers
 
 if TYPE_CHECKING:
@@ -28,16 +29,23 @@ def start(session: Session, target: str, given: Given, *, new: bool = True, reus
     `reuse` names an earlier run whose finished steps stand in the new one.
     """
     workflow = session.compiling.sound(target)
+    if new:
+        return publish(session, workflow, None, given, reuse)
+    from flowstone.stores.line import one_at_a_time
+
     store = session.wiring.store_for(workflow.compiled.plan.dialect)
-    if not new and (active := _active_run(session, store, workflow.ref)) is not None:
-        if given.texts or given.values:
-            raise IllegalTransition(
-                f"Workflow parameter flags can only be set on a new run; {workflow.ref} is already active.",
-                code="INVALID_FLAG_VALUE",
-                hint="Continue it without flags, abandon it, or start another one with --new.",
-            )
-        return Started(active, resumed=True)
-    return publish(session, workflow, None, given, reuse)
+    # Two that look at once would both find no active run, and start one each.
+    with one_at_a_time(os.path.join(os.path.dirname(session.wiring.paths.database), "starts")):
+        active = _active_run(session, store, workflow.ref)
+        if active is None:
+            return publish(session, workflow, None, given, reuse)
+    if given.texts or given.values:
+        raise IllegalTransition(
+            f"Workflow parameter flags can only be set on a new run; {workflow.ref} is already active.",
+            code="INVALID_FLAG_VALUE",
+            hint="Continue it without flags, abandon it, or start another one with --new.",
+        )
+    return Started(active, resumed=True)
 
 
 def publish(
@@ -53,6 +61,8 @@ def publish(
     dialect.connections(plan, granted(session.wiring, given, plan))
     frozen = session.compiling.freeze(workflow) if planned is None else planned
     require_dispatchers(frozen.plan)
+    if not is_text(resolved.stored):
+        raise InputError("A parameter holds bytes that are no UTF-8 text.", hint="Give its value in UTF-8.")
     seeds = None if reuse is None else Reuse(session, reuse, frozen.plan, resolved)
     record = _record(session, workflow, frozen, dialect, resolved)
     session.compiling.unchanged(workflow, frozen.plan)

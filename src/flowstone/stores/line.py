@@ -75,6 +75,14 @@ def line_of(folder: str) -> list[InLine]:
 
 
 @contextmanager
+def one_at_a_time(folder: str) -> Iterator[None]:
+    """Only one process is in here; the others wait. A dead one is out."""
+    make_private_folder(folder)
+    with _door(folder):
+        yield
+
+
+@contextmanager
 def _door(folder: str) -> Iterator[None]:
     """One at a time comes in: numbers are given out in order, and nobody sweeps a place being made."""
     descriptor = os.open(os.path.join(folder, _DOOR), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

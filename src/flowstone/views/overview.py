@@ -338,8 +338,8 @@ def _step_lines(state: State, step: StepState, now: int, width: int, word: Calla
     if isinstance(step.plan.action, Route) and isinstance(step.detail, dict) and "route" in step.detail:
         facts.append(f"→ {step.detail['route'].get('selected')}")
     lines = [f"  {MARKS[step.status]} {step.id:<{width}}  {'  '.join(facts)}"]
-    if (note := skip_note(step)) is not None:
-        lines.append(f"      {one_line(note)}")
+    notes = [note for note in (skip_note(step), _verdict(step)) if note is not None]
+    lines += [f"      {one_line(note)}" for note in notes]
     if (question := question_of(state.run_id, step)) is not None:
         lines.append(f"      {question}")
     if step.error:
@@ -350,6 +350,18 @@ def _step_lines(state: State, step: StepState, now: int, width: int, word: Calla
     elif step.blob is not None:
         lines.append(f"      = (large value, digest {step.blob[:12]})")
     return lines
+
+
+def _verdict(step: StepState) -> str | None:
+    """What a gate, or a person in its place, said last of a step that has not succeeded."""
+    if not step.rejections or step.status is Status.SUCCEEDED:
+        return None
+    decided = step.decided
+    if decided is None:
+        return f"rejected by its gate: {step.rejections[-1].feedback}"
+    return (
+        f"{'approved' if decided.approved else 'rejected'} by {decided.by}{f': {decided.note}' if decided.note else ''}"
+    )
 
 
 def _indented(text: str, indent: str) -> Iterator[str]:

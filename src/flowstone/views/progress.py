@@ -100,7 +100,9 @@ def run_took_ms(state: State) -> int:
 
 def units_text(step: StepState) -> str:
     """How far a fan-out is: `120/1,000 units, 4 running, 3 failed`."""
-    parts = [spell_part(step.closed, step.count, "unit")]
+    # What an earlier drive ended is counted by its attempts: a replay closes no units.
+    ended = step.closed or (len(step.final_attempts()) if step.closed_at is not None else 0)
+    parts = [spell_part(ended, step.count, "unit")]
     parts += [f"{step.running:,} running"] if step.running else []
     parts += [f"{step.failures:,} failed"] if step.failures else []
     return ", ".join(parts)

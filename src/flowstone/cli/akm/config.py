@@ -7,7 +7,8 @@ import click
 from flowstone.cli.common import output_options, paths
 from flowstone.cli.lazy import LazyGroup, Verb
 from flowstone.cli.render.formats import Format, Output, as_json, deliver, emit
-from flowstone.values import Json
+from flowstone.errors import InputError
+from flowstone.values import Json, is_text
 
 _HERE = "flowstone.cli.akm.config"
 VERBS = {
@@ -61,6 +62,8 @@ def set_(key: str, value: str, output: Output) -> None:
     """Set KEY to VALUE, which is read as the key's type asks: a number, true or false, JSON, or text."""
     from flowstone.config.file import set_value, update_config
 
+    if not is_text([key, value]):
+        raise InputError("The key and the value must be UTF-8 text.", hint="Write the value in UTF-8.")
     document = update_config(paths().config_file, lambda old: set_value(old, key, value))
     _show(masked("", document), output)
 

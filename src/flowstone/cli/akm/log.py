@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from flowstone.run.events import Event
 
 OFFSET = "@offset:"
+LAST = 2**63 - 1
+"""The largest offset that a store can count to."""
 
 
 @click.command("log", epilog="Example: akm log --run 0199f2c4 --type workflow_unit_finished --limit 20 --detail full")
@@ -61,7 +63,7 @@ def _since(text: str | None) -> tuple[int, int | None]:
     if text is None:
         return 0, None
     try:
-        return (int(text.removeprefix(OFFSET)), None) if text.startswith(OFFSET) else (0, moment_of(text))
+        return (min(int(text.removeprefix(OFFSET)), LAST), None) if text.startswith(OFFSET) else (0, moment_of(text))
     except ValueError:
         raise InputError(
             f'Invalid value for --since: "{text}" is no time.',

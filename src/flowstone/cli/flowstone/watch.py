@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from flowstone.cli.render.lines import PlainLines, summary
-from flowstone.cli.render.terminal import say, terminal_of
+from flowstone.cli.render.terminal import neutral, say, terminal_of
 from flowstone.views.children import stopped_with_a_child
 from flowstone.views.progress import Word
 
@@ -44,7 +44,7 @@ class Progress:
         if isinstance(self.observer, PlainLines):
             say("".join(f"{line}\n" for line in summary(state, self._word, self._terminal)), self._stream)
         for line in next_steps(report, state):
-            say(f"{line}\n", sys.stderr)
+            say(f"{neutral(line)}\n", sys.stderr)
 
 
 def next_steps(report: DriveReport, state: State) -> list[str]:
@@ -63,6 +63,7 @@ def next_steps(report: DriveReport, state: State) -> list[str]:
             if step.spent:
                 lines.append(f"step {step.id} was rejected by its gate: {step.rejections[-1].feedback}")
                 lines += [f"  missing: {missing}" for missing in step.rejections[-1].missing]
+                lines.append(f"decide it yourself with: flowstone approve {state.run_id} {step.id} (or reject)")
         lines.append("a resume allows the step its executions anew")
     elif report.end.halt == "steps-spent":
         lines.append("stopped: as many steps ended as --max-steps allows")

@@ -105,7 +105,13 @@ def add(git: Git, repository: Repository, path: str) -> Worktree:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         notes = clear(git, path)
         with alone(repository.common):
-            git(repository.folder, "worktree", "add", "--detach", "--quiet", path, repository.head)
+            try:
+                git(repository.folder, "worktree", "add", "--detach", "--quiet", path, repository.head)
+            except GitError:
+                # A hook of the repository may refuse after git has made and registered the tree.
+                with contextlib.suppress(GitError):
+                    _remove(git, path)
+                raise
     return Worktree(repository, path, notes)
 
 
