@@ -338,7 +338,7 @@ EXITS = {
     "USAGE": "wrong flags or values, a source with mistakes, a verb that the run's state does not allow",
     "UNHEALTHY": "`akm task doctor` found something that is not as it should be",
     "INTERNAL": "an unexpected error, or a store that cannot be used",
-    "OUTPUT": "stdout takes nothing (a full disk); the verb did all else, and a run is kept (`akm` ends with 70, `orun` with 1)",
+    "OUTPUT": "stdout takes nothing (a full disk); all else was done and runs are kept (akm: 70, orun: 1)",
     "BUSY": "another process drives the run or holds the database; try again later",
     "CONFIG": "the configuration is wrong or lacks something",
     "HANGUP": "ended by SIGHUP",

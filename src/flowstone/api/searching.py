@@ -20,11 +20,12 @@ def search(flow: Flowstone, words: str, kind: str | None = None) -> list[dict[st
     from flowstone.assets.search import SEARCHED
     from flowstone.assets.search import search as found_by
 
-    types = SEARCHED if kind is None else (_folder_of(kind, SEARCHED),)
+    types = SEARCHED if kind is None else (folder_of(kind, SEARCHED),)
     return [_told(hit, bool(words.split())) for hit in found_by(flow.wiring.settings.bundles, words, types)]
 
 
-def _folder_of(kind: str, known: tuple[str, ...]) -> str:
+def folder_of(kind: str, known: tuple[str, ...]) -> str:
+    """The folder of a type that is searched; InputError for another word."""
     for folder in known:
         if kind in (folder, singular(folder)):
             return folder

@@ -31,12 +31,25 @@ class Project(msgspec.Struct, frozen=True):
 def find_project(cwd: str) -> Project | None:
     """The project of a folder; ConfigError for a file that cannot be used, None where there is none."""
     folder = os.path.abspath(cwd)
-    while not os.path.isfile(os.path.join(folder, FILE)):
+    trusted = {0, os.geteuid(), _owner(folder)}
+    while not _is_trusted(os.path.join(folder, FILE), trusted):
         parent = os.path.dirname(folder)
         if parent == folder:
             return None
         folder = parent
     return Project(folder, _bundles(folder))
+
+
+def _is_trusted(path: str, owners: set[int | None]) -> bool:
+    """Whether there is such a file, and not of a stranger: anybody can put one above a shared folder."""
+    return os.path.isfile(path) and _owner(path) in owners
+
+
+def _owner(path: str) -> int | None:
+    try:
+        return os.stat(path).st_uid
+    except OSError:
+        return None
 
 
 def _bundles(folder: str) -> tuple[Bundle, ...]:

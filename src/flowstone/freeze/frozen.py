@@ -22,7 +22,7 @@ from flowstone.freeze.prices import PriceList
 from flowstone.plan.bounds import CONCURRENCY, EXEC_TIMEOUT_MS
 from flowstone.plan.checks.structure import engines_of
 from flowstone.plan.codec import encode_plan, plan_hash
-from flowstone.plan.model import FanOut, Plan, Route, Single, Step, Unit
+from flowstone.plan.model import FanOut, Plan, Route, Single, SourceFile, Step, Unit
 from flowstone.plan.units import (
     AgentSpec,
     AnySpec,
@@ -65,9 +65,7 @@ def freeze(
     check_exports(plan, freezing.children)
     step_width = _clamp(config.max_concurrency or config.host_concurrency) if plan.policies.reuse_units else None
     limits = msgspec.structs.replace(plan.limits, step_width=step_width)
-    read_set = plan.read_set or ((plan.source,) if plan.source else ())
-    if composition is not None:
-        read_set = tuple({file.path: file for file in (*read_set, *composition.read)}.values())
+    read_set = _read_set(plan, composition)
     frozen = _priced(msgspec.structs.replace(plan, steps=steps, limits=limits, read_set=read_set), config)
     warnings = freezing.warnings
     if catalog is not None:
@@ -76,6 +74,20 @@ def freeze(
         warnings = [*warnings, *bindings.warnings]
     text = encode_plan(frozen)
     return Frozen(frozen, text, plan_hash(text), tuple(freezing.engines.notices), tuple(warnings))
+
+
+def _read_set(plan: Plan, composition: Composition | None) -> tuple[SourceFile, ...]:
+    """Every file that the plan was made of, once; FreezeError for one that was another one at its second reading."""
+    files = plan.read_set or ((plan.source,) if plan.source else ())
+    found: dict[str, SourceFile] = {}
+    for file in (*files, *(composition.read if composition is not None else ())):
+        if found.setdefault(file.path, file).digest != file.digest:
+            raise FreezeError(
+                f"{file.path} changed while the plan was frozen; nothing was published.",
+                code="WORKFLOW_SOURCE_CHANGED",
+                hint="Run the command again.",
+            )
+    return tuple(found.values())
 
 
 def _priced(plan: Plan, config: EngineConfig) -> Plan:

@@ -26,7 +26,7 @@ def encode_plan(plan: Plan) -> str:
         raise PlanVersionError(
             f"the frozen plan would have {len(text.encode('utf-8'))} bytes; a plan has at most {PLAN_BYTES}",
             code="WORKFLOW_SOURCE_INVALID",
-            hint="Move long instructions or schemas out of the workflow, or split it.",
+            hint="Move long instructions, schemas or scripts out of the workflow, or split it.",
         )
     if depth_of(built) > DEPTH:
         raise PlanVersionError(f"the frozen plan is nested more than {DEPTH} levels deep")
