@@ -269,3 +269,32 @@ def test_a_script_is_no_way_out_of_its_folder():
 
     plan = spine(solo("a", unit=Unit(ExecSpec(("sh",), script=ScriptFile("b//scripts/s.sh", "../s.sh", b"")))))
     assert problems_of(plan) == ["step \"a\": '../s.sh' is no name of a script's file"]
+
+
+def test_what_a_child_uses_is_frozen_and_guarded_with_its_parent(akm, flow, monkeypatch):
+    """Here the edit comes right after the plan was frozen, where no command can be held up."""
+    from flowstone.api import Flowstone
+    from flowstone.errors import FreezeError
+
+    script = akm.write("bundle/scripts/s.sh", "echo from the script\n")
+    akm.write("bundle/tasks/t.yml", "version: 4\nuses: scripts/s.sh\n")
+    flow("{ id: k, uses: tasks/t }", name="kid")
+    flow("{ id: c, uses: workflows/kid }")
+    run = akm.json("workflow", "run", "workflows/w")["run"]["id"]
+    (child,) = akm.json("workflow", "status", run)["children"]
+    steps = akm.json("workflow", "status", child["runId"])["workflow"]["steps"]
+    assert steps[0]["evidence"]["output"] == "from the script"
+
+    env = {f"AKM_{name.upper()}_DIR": str(akm.folder / name) for name in ("config", "data", "state", "cache", "bundle")}
+    with Flowstone(str(akm.folder / "project"), {**env, "PATH": os.environ["PATH"]}) as api:
+        own = api.session.compiling.freeze
+
+        def freeze(workflow):
+            frozen = own(workflow)
+            script.write_text("echo another\n")
+            return frozen
+
+        monkeypatch.setattr(api.session.compiling, "freeze", freeze)
+        with pytest.raises(FreezeError, match=r"s\.sh changed while the plan"):
+            api.start("workflows/w")
+        assert len(api.list()) == 1
