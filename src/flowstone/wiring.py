@@ -67,7 +67,7 @@ class Wiring:
     def settings(self) -> Settings:
         from flowstone.config.settings import load_settings
 
-        return load_settings(self.paths, cores())
+        return load_settings(self.paths, cores(), self.cwd)
 
     @cached_property
     def scope(self) -> Scope:
@@ -109,14 +109,29 @@ class Wiring:
         return replace(config, models=read_models(self.paths), opencode=opencode)
 
     def bound_values(self, plan: Plan) -> tuple[str, ...]:
-        """What the env assets of a plan hold by now, for redaction: a step may print what another one was given."""
+        """What the env assets of a plan hold by now, and the variables that its tasks want scrubbed.
+
+        For redaction: a step may print what another one was given.
+        """
         from flowstone.plan.checks.structure import env_refs_of
 
-        found: list[str] = []
+        named = (name for step in plan.steps if step.unit is not None for name in step.unit.redact)
+        found = [self.env[name] for name in named if self.env.get(name)]
         for ref in dict.fromkeys(binding.ref for binding in env_refs_of(plan)):
             with suppress(FlowstoneError):  # the unit that binds it will say what is wrong
                 found += (value for value in self.catalog.env_values(ref).values() if value is not None)
         return tuple(found)
+
+    def engine_keys(self, plan: Plan) -> Sequence[str]:
+        """The keys of the plan's engines, which are scrubbed from whatever a unit says."""
+        from flowstone.plan.checks.structure import engines_of
+
+        specs = list(engines_of(plan))
+        if not specs:
+            return ()
+        from flowstone.dispatchers.llm.credentials import keys_of
+
+        return keys_of(specs, self.env)
 
     @cached_property
     def secrets(self) -> Secrets:
@@ -366,7 +381,8 @@ class RunWorkshop:
     def of_child(self, row: RunRow, plan: Plan, resolved: Resolved, connections: dict[str, Any]) -> RunWorkshop:
         """The workshop of a nested run: the same wiring, and what is secret here is secret there."""
         self.wiring.write_shims(row, plan)
-        secrets = (*self._secrets, *resolved.secrets, *self.wiring.bound_values(plan))
+        own = (*self.wiring.bound_values(plan), *self.wiring.engine_keys(plan))
+        secrets = (*self._secrets, *resolved.secrets, *own)
         return RunWorkshop(self.wiring, row, resolved.params, connections, secrets, self._lines, self.run_width)
 
     def _approvals(self, lease: Lease, observer: Observer) -> Dispatcher:
@@ -431,6 +447,10 @@ class _ChildHost:
         self.clock = self._wiring.clock
         self.connections = workshop.connections
         self.run_width = workshop.run_width
+
+    @property
+    def host_width(self) -> int | None:
+        return self._wiring.settings.host_concurrency
 
     def redact(self, value: Any) -> Any:
         return self._workshop.redact(value)

@@ -24,6 +24,7 @@ from typing import Any
 
 from flowstone.api import Flowstone
 from flowstone.errors import UnknownRun
+from flowstone.plan.units import ExecSpec
 from flowstone.run.events import RunStatus
 
 PROGRAM = "from flowstone.cli.{0}.main import main; main()"
@@ -68,6 +69,25 @@ Do one.
 End.
 """
 
+LEVELS = 5
+LEAF = """\
+---
+type: workflow
+description: The innermost
+steps:
+  - id: a5
+    unit: { exec: { command: [sh, unit.sh, a5], pass_env: [HERE] } }
+  - id: z5
+    unit: { exec: { command: [sh, unit.sh, z5], pass_env: [HERE] } }
+outputs:
+  said: { from: steps.z5.output }
+---
+## a5
+Begin.
+## z5
+End.
+"""
+
 ITEMS = [f"i{n}" for n in range(9)] + ["i1", "retry"]
 
 
@@ -92,6 +112,17 @@ def dag_source() -> str:
     return "\n".join(lines) + "\n"
 
 
+def level_source(level: int, folder: Path) -> str:
+    """A workflow that does one thing, composes the level below it, and does another."""
+    steps = [(f"a{level}", f"run: sh unit.sh a{level}"), (f"c{level}", f"uses: workflows/l{level + 1}")]
+    lines = [f"name: L{level}", "on: { workflow_dispatch: {} }", "jobs:", "  j:", "    runs-on: [self-hosted]"]
+    lines.append("    steps:")
+    for step, text in [*steps, (f"z{level}", f"run: sh unit.sh z{level}")]:
+        lines += [f"      - id: {step}", f"        {text}"]
+        lines += [f"        env: {{ HERE: {json.dumps(str(folder))} }}"] if text.startswith("run") else []
+    return "\n".join(lines) + "\n"
+
+
 class Round:
     """One folder with one run, and the drivers that come and go."""
 
@@ -105,14 +136,27 @@ class Round:
             "XDG_CONFIG_HOME": str(folder / "config"),
             "XDG_CACHE_HOME": str(folder / "cache"),
             "XDG_STATE_HOME": str(folder / "state"),
+            "AKM_BUNDLE_DIR": str(folder / "bundle"),
         }
         folder.mkdir(parents=True)
         (folder / "unit.sh").write_text(UNIT)
-        self.file = folder / ("kill.md" if language == "spine" else "kill.yaml")
-        self.file.write_text(SPINE if language == "spine" else dag_source())
+        self._write()
         self.call("akm", "config", "set", "workflow.hostConcurrency", "4")
 
+    def _write(self) -> None:
+        if self.language == "family":
+            workflows = self.folder / "bundle" / "workflows"
+            workflows.mkdir(parents=True)
+            for level in range(LEVELS):
+                (workflows / f"l{level}.yml").write_text(level_source(level, self.folder))
+            (workflows / f"l{LEVELS}.md").write_text(LEAF)
+            return
+        self.file = self.folder / ("kill.md" if self.language == "spine" else "kill.yaml")
+        self.file.write_text(SPINE if self.language == "spine" else dag_source())
+
     def start(self) -> subprocess.Popen[bytes]:
+        if self.language == "family":
+            return self._spawn("flowstone", "run", "workflows/l0")
         given = f"items={json.dumps(ITEMS)}" if self.language == "spine" else f"here={self.folder}"
         return self._spawn("flowstone", "run", self.file.name, "--set", given)
 
@@ -126,24 +170,36 @@ class Round:
 
     def state(self) -> Any:
         """The run's state by its journal, or None while there is no run."""
+        return next(iter(self.states()), None)
+
+    def states(self) -> list[Any]:
+        """The states of the run and of those that it nests, the outer ones first; none while there is no run."""
         with Flowstone(str(self.folder), self.env) as flow:
             try:
-                return flow.status(flow.last()).state
+                waiting = [flow.last()]
             except UnknownRun:
-                return None
+                return []
+            found = []
+            while waiting:
+                view = flow.status(waiting.pop())
+                found.append(view.state)
+                waiting += [child.row.record.id for child in view.children]
+            return found
 
     def result(self) -> dict[str, Any]:
-        state = self.state()
         return {
-            "status": state.status,
-            "outputs": state.outputs,
-            "steps": {step.id: [step.status, step.artifact] for step in state.order},
+            "status": self.state().status,
+            "outputs": self.state().outputs,
+            "steps": [
+                {step.id: [step.status, step.artifact if _runs_a_command(step) else None] for step in state.order}
+                for state in self.states()
+            ],
         }
 
     def done(self) -> list[str]:
         """The names of the units that the journal says are done; equal items count each for itself."""
-        state, found = self.state(), []
-        for step in state.order if state else ():
+        found = []
+        for step in [step for state in self.states() for step in state.order if _runs_a_command(step)]:
             for attempt in step.attempts.values():
                 if attempt.outcome is not None and attempt.outcome.ok:
                     found.append(ITEMS[attempt.index] if step.fans_out else step.id)
@@ -180,7 +236,7 @@ class Rounds:
         self.expected: dict[str, tuple[dict[str, Any], float, int]] = {}
 
     def play(self, number: int) -> None:
-        language = ("spine", "dag")[number % 2]
+        language = ("spine", "dag", "family")[number % 3]
         if language not in self.expected:
             self.expected[language] = self._undisturbed(language)
         expected, seconds, commands = self.expected[language]
@@ -272,6 +328,11 @@ class Rounds:
 
     def _wrong(self, number: int, text: str) -> None:
         self.mistakes.append(f"round {number}: {text}")
+
+
+def _runs_a_command(step: Any) -> bool:
+    """A step that composes another workflow runs none, and its artifact names a run."""
+    return step.plan.unit is not None and isinstance(step.plan.unit.spec, ExecSpec)
 
 
 def _wait_for_a_command(play: Round, driver: subprocess.Popen[bytes], before: int) -> None:

@@ -63,6 +63,16 @@ def fuzz_akm_github(data: bytes) -> bool:
     return _compiles("/nowhere/flow.yml", data)
 
 
+def fuzz_akm_prompts(data: bytes) -> bool:
+    from flowstone.diagnostics import Report
+    from flowstone.formats.akm_prompts.asset import parse_prompt
+
+    report = Report()
+    found = [parse_prompt(_text(data), family, report) for family in ("commands", "agents")]
+    assert report.sorted() or all(found), "no asset, and no reason why"
+    return all(found)
+
+
 def fuzz_akm_task(data: bytes) -> bool:
     from flowstone.diagnostics import Report
     from flowstone.formats.akm_task.parse import parse_task
@@ -257,7 +267,7 @@ def job_texts() -> dict[str, list[bytes]]:
 FUZZERS: dict[str, Fuzzer] = {
     name.removeprefix("fuzz_"): function for name, function in list(globals().items()) if name.startswith("fuzz_")
 }
-SUFFIXES = {"akm_markdown": ".md", "markdown": ".md", "akm_github": ".yml", "orun": ".yaml"}
+SUFFIXES = {"akm_markdown": ".md", "markdown": ".md", "akm_prompts": ".md", "akm_github": ".yml", "orun": ".yaml"}
 SEEDS = {
     "duration": [b"10m", b"1h30m", b"none", b"1.5s", b"100ms", b"90", b"-1s", b"2h45m30.5s"],
     "refs": [b"params.name", b"steps.a-b.output.list[0].x", b" steps.a.output "],

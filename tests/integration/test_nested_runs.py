@@ -45,7 +45,7 @@ class Watch:
     """An observer that keeps what it is told of."""
 
     def __init__(self) -> None:
-        self.lines: list[str] = []
+        self.said: list[str] = []
         self.below: list[str] = []
 
     def recorded(self, state, events) -> None:
@@ -55,14 +55,14 @@ class Watch:
         self.below += [f"{path}: {type(event).__name__}" for event in events]
 
     def line(self, step, unit, text) -> None:
-        self.lines.append(f"{step} | {text}")
+        self.said.append(f"{step} | {text}")
 
     def warned(self, text) -> None:
         raise AssertionError(text)
 
 
 def children(flow, run_id):
-    return [row.record for row in flow.status(run_id).children]
+    return [child.row.record for child in flow.status(run_id).children]
 
 
 def test_a_child_is_a_run_of_its_own_with_its_own_files(flow, folder):
@@ -86,7 +86,7 @@ def test_lines_and_events_of_every_level_name_the_way_to_it(flow, folder):
     watch = Watch()
     started = flow.start("w.yaml")
     assert flow.drive(started.run_id, observer=watch, lines=True).state.status == "succeeded"
-    assert watch.lines == ["a/b/c | deep"]
+    assert watch.said == ["a/b/c | deep"]
     assert "a/b: StepClosed" in watch.below
     assert "a: StepClosed" in watch.below
 
@@ -168,7 +168,7 @@ def test_what_is_secret_above_is_secret_below(flow, folder):
     (folder / "ready").touch()
     report = flow.drive(run_id, given, reopen=True)
     assert report.state.steps["s"].result.value == {"o": "[REDACTED]"}
-    assert watch.lines == ["s/c | [REDACTED]"]
+    assert watch.said == ["s/c | [REDACTED]"]
     assert len(children(flow, run_id)) == 1
     flow.close()
     kept = [path for path in (folder / ".orun").rglob("*") if path.is_file()]
@@ -205,10 +205,10 @@ def test_abandoning_a_parent_abandons_its_children(flow, folder):
     (folder / "kid.yaml").write_text(workflow("kid", run_step("c", "sleep 30")))
     run_id = flow.start("w.yaml").run_id
     assert flow.drive(run_id, options=flow.drive_options(timeout_ms=900)).end.halt == "interrupted"
-    (row,) = flow.status(run_id).children
-    assert row.summary.status == "active"
+    (child,) = flow.status(run_id).children
+    assert child.row.summary.status == "active"
     flow.abandon(run_id)
-    assert [row.summary.status for row in flow.status(run_id).children] == ["abandoned"]
+    assert [child.row.summary.status for child in flow.status(run_id).children] == ["abandoned"]
 
 
 def test_a_signal_stops_the_child_and_a_resume_goes_on(folder):

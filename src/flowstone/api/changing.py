@@ -1,4 +1,4 @@
-"""Changes a run without driving it: reopens it, decides a gate in a person's name, gives it up."""
+"""Looks at a run and changes it without driving it: reopens it, decides a gate in a person's name, gives it up."""
 
 from __future__ import annotations
 
@@ -7,13 +7,35 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from flowstone.api.model import RunView
+from flowstone.plan.bounds import CHILD_LEVELS
+from flowstone.plan.model import ChildRule
 from flowstone.run.events import Event, RunStatus
+from flowstone.run.record import NestedRun
 
 if TYPE_CHECKING:
     from flowstone.api.session import Session
+    from flowstone.ports.store import Store
     from flowstone.run.state import State
 
 Change = Callable[["State", int], tuple[Event, ...]]
+
+
+def status(session: Session, run_id: str) -> RunView:
+    """A run as it stands, with those that it nests."""
+    from flowstone.drivers.journal import replay
+    from flowstone.plan.codec import decode_plan
+
+    store, full = session.wiring.store_of(run_id, readonly=True)
+    row = store.load(full)
+    state = replay(store, full, decode_plan(row.record.plan, check=False), whole=False)
+    levels = CHILD_LEVELS if state.plan.policies.children is ChildRule.BY_HAND else 1
+    return RunView(row, state, store.driver_of(full) if state.active else None, _nested(store, full, levels))
+
+
+def _nested(store: Store, run_id: str, levels: int) -> tuple[NestedRun, ...]:
+    """The tree of nested runs, so many levels of it; a language without the rule may have thousands on one."""
+    rows = list(store.find(parent=run_id))[::-1]
+    return tuple(NestedRun(row, _nested(store, row.record.id, levels - 1) if levels > 1 else ()) for row in rows)
 
 
 def resume(session: Session, run_id: str) -> RunView:
@@ -74,9 +96,10 @@ def transition(
     lease = session.held.pop(full, None) or store.lease(full, f"pid {os.getpid()}")
     try:
         row = store.load(full)
+        plan = decode_plan(row.record.plan)
         if not nested:
-            refuse_child(row.record)
-        state = replay(store, full, decode_plan(row.record.plan), whole=False)
+            refuse_child(row.record, plan)
+        state = replay(store, full, plan, whole=False)
         events = change(state, session.wiring.clock.now_ms())
         if events:
             record(state, Journal(store, full, state.seq), *events)

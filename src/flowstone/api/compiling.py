@@ -15,6 +15,7 @@ from flowstone.wiring import DIALECTS, Wiring
 
 if TYPE_CHECKING:
     from flowstone.formats.registry import Compiled
+    from flowstone.freeze.composition import Composition
     from flowstone.freeze.frozen import Frozen
     from flowstone.plan.model import Plan
     from flowstone.source.file import SourceText
@@ -35,14 +36,21 @@ class Compiling:
             path = self.wiring.place(target)
             source = self._source(target, path)
             return Workflow(target, source, self._compiled(target, path, source), partial(self._ref_of, path))
-        found = self.wiring.catalog.find(target)
+        return self.stored(target)
+
+    def stored(self, ref: str) -> Workflow:
+        """Compile an asset of the bundles, whatever lies in the working folder; NotFound where there is none."""
+        found = self.wiring.catalog.find(ref)
         source = self.wiring.source(found.path)
         shown = os.path.relpath(found.path, self.wiring.cwd)
         return Workflow(shown, source, self._compiled(shown, found.path, source), lambda: found.ref)
 
     def sound(self, target: str) -> Workflow:
         """Compile a source that must have no mistakes; else CompileError with all of them."""
-        workflow = self.compile(target)
+        return self.without_mistakes(self.compile(target))
+
+    def without_mistakes(self, workflow: Workflow) -> Workflow:
+        """The workflow as it is; CompileError with all mistakes where it has some."""
         errors = errors_of(workflow.diagnostics)
         if errors or workflow.compiled.plan is None:
             from flowstone.formats.registry import dialect_of
@@ -57,16 +65,37 @@ class Compiling:
 
         plan: Plan = workflow.compiled.plan
         catalog = self.wiring.catalog if plan.limits.host_capped else None
-        return freeze(plan, self.wiring.engines(plan), catalog)
+        return freeze(plan, self.wiring.engines(plan), catalog, self._composition(workflow, plan))
 
-    def unchanged(self, workflow: Workflow) -> None:
-        """The guard before publication: the file that was read is still what was read."""
-        if self.wiring.source(workflow.source.path).digest != workflow.source.digest:
+    def unchanged(self, workflow: Workflow, plan: Plan) -> None:
+        """The guard before publication: every file that compiling and freezing have read is what it was."""
+        from flowstone.source.file import digest_of
+
+        changed = None if self._source_digest(workflow) == workflow.source.digest else workflow.path
+        for file in plan.read_set if plan.limits.host_capped else ():
+            if changed is None and digest_of(self.wiring.place(file.path)) != file.digest:
+                changed = os.path.relpath(file.path, self.wiring.cwd)
+        if changed is not None:
             raise FreezeError(
-                f"{workflow.path} changed while its plan was frozen; nothing was published.",
+                f"{changed} changed while the plan of {workflow.path} was frozen; nothing was published.",
                 code="WORKFLOW_SOURCE_CHANGED",
                 hint="Run the command again.",
             )
+
+    def _source_digest(self, workflow: Workflow) -> str:
+        digest: str = self.wiring.source(workflow.source.path).digest
+        return digest
+
+    def _composition(self, workflow: Workflow, plan: Plan) -> Composition | None:
+        """What the steps of a workflow may compose; None for one that composes nothing."""
+        from flowstone.plan.checks.structure import targets_of
+
+        if not targets_of(plan):
+            return None
+        from flowstone.api.library import StoredFiles
+        from flowstone.freeze.composition import Composition
+
+        return Composition(StoredFiles(self), workflow.ref)
 
     def _source(self, target: str, path: str) -> SourceText:
         """The text of the file that `target` names; a complaint calls it by the same name."""

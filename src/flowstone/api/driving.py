@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -157,21 +157,9 @@ def _workshop(
     connections = dialect.connections(state.plan, given)
     values = (value for fields in given.connections.values() for value in fields.values())
     bound = wiring.bound_values(state.plan)
-    secrets = [*resolved.secrets, *values, *_engine_keys(wiring, state.plan), *bound]
+    secrets = [*resolved.secrets, *values, *wiring.engine_keys(state.plan), *bound]
     wiring.write_shims(row, state.plan)
     return RunWorkshop(wiring, row, resolved.params, connections, secrets, lines, run_width)
-
-
-def _engine_keys(wiring: Wiring, plan: Plan) -> Sequence[str]:
-    """The keys of the plan's engines, which are scrubbed from whatever a unit says."""
-    from flowstone.plan.checks.structure import engines_of
-
-    specs = list(engines_of(plan))
-    if not specs:
-        return ()
-    from flowstone.dispatchers.llm.credentials import keys_of
-
-    return keys_of(specs, wiring.env)
 
 
 def _changed(run_id: str, what: str, before: str, now: str) -> DigestMismatch:

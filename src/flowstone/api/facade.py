@@ -175,14 +175,9 @@ class Flowstone:
 
     def status(self, run_id: str) -> RunView:
         """A run as it stands, by id or unique prefix of it."""
-        from flowstone.drivers.journal import replay
-        from flowstone.plan.codec import decode_plan
+        from flowstone.api.changing import status
 
-        store, full = self.wiring.store_of(run_id, readonly=True)
-        row = store.load(full)
-        state = replay(store, full, decode_plan(row.record.plan, check=False), whole=False)
-        children = tuple(store.find(parent=full))[::-1]
-        return RunView(row, state, store.driver_of(full) if state.active else None, children)
+        return status(self.session, run_id)
 
     def list(self, *, ref: str | None = None, scope: str | None = None, active_only: bool = False) -> list[RunRow]:
         """The runs that can be seen from this folder, the newest first."""

@@ -123,7 +123,7 @@ def _family(store: Store, run_id: str) -> list[str]:
 
 
 def _trees(session: Session, ended: Mapping[str, bool], before: int) -> Iterator[Rubbish]:
-    """Trees of runs that have ended; of a run that is not known here, which may be resumable elsewhere, old ones only."""
+    """Trees of runs that have ended; of a run not known here, which may be resumable elsewhere, old ones."""
     from flowstone.dispatchers.process.worktree import kept_trees
 
     for run, path, at, size in kept_trees(session.wiring.env.get("TMPDIR") or "/tmp"):

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from flowstone.diagnostics import Diagnostic
-from flowstone.run.record import RunRow
+from flowstone.run.record import NestedRun, RunRow
 
 
 class Workflow(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ class RunView(msgspec.Struct, frozen=True):
     state: Any
     driver: str | None = None
     """Who drives the run now (`pid 123`); None when nobody does."""
-    children: tuple[RunRow, ...] = ()
+    children: tuple[NestedRun, ...] = ()
     """The runs of nested workflows, the oldest first."""
 
 

@@ -63,8 +63,19 @@ def enable(flow: Flowstone, target: str, *, bundle: str | None = None, rebind: b
     ref = scheduled_ref(flow, target, bundle)
     if not scheduled_of(flow, ref).tables:
         raise InputError(f"{ref} has no schedule.", hint="Add one to the file, such as a schedule of 0 6 * * *.")
+    _refuse_project(flow, ref)
     flow.wiring.activation.change(lambda refs: (*refs, ref))
     return ref, synchronise(flow, SyncOptions(rebind=rebind, only=(ref,)))
+
+
+def _refuse_project(flow: Flowstone, ref: str) -> None:
+    """A schedule belongs to the machine, which must find its bundle from any folder."""
+    for bundle in flow.wiring.settings.bundles:
+        if bundle.origin == "project" and ref.startswith(f"{bundle.name}//"):
+            raise InputError(
+                f"{ref} is in a bundle of a project, which is seen from the folders of that project only.",
+                hint=f"Name it in your own configuration: akm config set bundles.{bundle.name}.path {bundle.root}",
+            )
 
 
 def disable(flow: Flowstone, target: str, *, bundle: str | None = None) -> tuple[str, Outcome]:

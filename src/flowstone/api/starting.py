@@ -55,7 +55,7 @@ def publish(
     require_dispatchers(frozen.plan)
     seeds = None if reuse is None else Reuse(session, reuse, frozen.plan, resolved)
     record = _record(session, workflow, frozen, dialect, resolved)
-    session.compiling.unchanged(workflow)
+    session.compiling.unchanged(workflow, frozen.plan)
     # Held from before it can be seen until its drive ends, so that nobody else takes it in between.
     session.held[record.id] = store.lease(record.id, f"pid {os.getpid()}")
     store.create(record, RunSummary(updated_at=record.created_at, current_step=frozen.plan.steps[0].id))

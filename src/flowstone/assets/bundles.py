@@ -33,10 +33,12 @@ SENSITIVE = ".sensitive"
 
 
 class Bundle(msgspec.Struct, frozen=True):
-    """A named asset root; the folder need not exist."""
+    """A named asset root; the folder need not exist. `origin` tells who named it: config, project,
+    environment or default."""
 
     name: str
     root: str
+    origin: str = "config"
 
 
 class Found(msgspec.Struct, frozen=True):

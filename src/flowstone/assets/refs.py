@@ -53,6 +53,11 @@ def parse_ref(text: str) -> Ref:
     return Ref(kind, name, bundle if slashes else None)
 
 
+def is_bundle_name(text: str) -> bool:
+    """Whether a text can stand in front of the `//` of a ref."""
+    return re.fullmatch(BUNDLE, text) is not None
+
+
 def is_ref(text: str) -> bool:
     """Whether a text is meant as a ref: it begins with an asset type, behind an optional bundle."""
     return text.rpartition("//")[2].partition("/")[0] in TYPES and "/" in text

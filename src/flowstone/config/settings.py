@@ -9,6 +9,7 @@ import msgspec
 from flowstone.assets.bundles import Bundle, bundle_name
 from flowstone.config.file import check_document, read_config
 from flowstone.config.paths import Paths, expand
+from flowstone.config.project import find_project
 from flowstone.config.rules import OCCASIONS, int_of
 from flowstone.plan.bounds import CONCURRENCY
 from flowstone.ports.catalog import EngineConfig
@@ -49,8 +50,11 @@ class Settings(msgspec.Struct, frozen=True):
         return self.bundles[0]
 
 
-def load_settings(paths: Paths, cores: int) -> Settings:
-    """Read and check the configuration; ConfigError names every key that is wrong."""
+def load_settings(paths: Paths, cores: int, cwd: str | None = None) -> Settings:
+    """Read and check the configuration; ConfigError names every key that is wrong.
+
+    `cwd` lies in the project whose bundles count as well.
+    """
     document = read_config(paths.config_file)
     check_document(paths.config_file, document)
     workflow = document.get("workflow", {})
@@ -67,13 +71,14 @@ def load_settings(paths: Paths, cores: int) -> Settings:
             schema_name="akm_response",
             agent_variables=AGENT_VARIABLES,
             context="AKM_",
+            allowed_tools=tuple(document.get("execution", {}).get("allowedTools", ())),
             judge_engine=workflow.get("judgeEngine"),
             map_width=_clamped(workflow.get("defaultMapConcurrency"), DEFAULT_MAP_WIDTH),
             max_concurrency=_clamped(workflow.get("maxConcurrency"), host),
             host_concurrency=host,
         ),
         host_concurrency=host,
-        bundles=bundles_of(paths, document),
+        bundles=bundles_of(paths, document, cwd),
         document=document,
         limits={
             name: (int(limit["max"]), tuple(limit["workflows"])) for name, limit in workflow.get("limits", {}).items()
@@ -86,10 +91,11 @@ def _notify(entry: Json) -> Notify | None:
     return None if entry is None else Notify(tuple(entry["command"]), tuple(entry.get("on", OCCASIONS)))
 
 
-def bundles_of(paths: Paths, document: dict[str, Json]) -> tuple[Bundle, ...]:
-    """The asset roots by priority: AKM_BUNDLE_DIR or the default bundle, then the others in order.
+def bundles_of(paths: Paths, document: dict[str, Json], cwd: str | None = None) -> tuple[Bundle, ...]:
+    """The asset roots by priority: AKM_BUNDLE_DIR or the default bundle, the others in order, the project's.
 
-    Bundles without a path (not installed on this machine) are left out. There is always one.
+    Bundles without a path (not installed on this machine) are left out. There is always one. A name
+    that the user has given goes before the same one of a project.
     """
     configured = [
         Bundle(name, root)
@@ -97,7 +103,10 @@ def bundles_of(paths: Paths, document: dict[str, Json]) -> tuple[Bundle, ...]:
         if (root := _root(paths, entry)) is not None
     ]
     first = _first(paths, configured, document.get("defaultBundle"))
-    return (first, *(bundle for bundle in configured if bundle.name != first.name))
+    own = (first, *(bundle for bundle in configured if bundle.name != first.name))
+    project = None if cwd is None else find_project(cwd)
+    known = {bundle.name for bundle in own}
+    return (*own, *(bundle for bundle in (project.bundles if project else ()) if bundle.name not in known))
 
 
 def _first(paths: Paths, configured: list[Bundle], default: str | None) -> Bundle:
@@ -106,11 +115,11 @@ def _first(paths: Paths, configured: list[Bundle], default: str | None) -> Bundl
         for bundle in configured:
             if os.path.realpath(bundle.root) == real:
                 return bundle
-        return Bundle(bundle_name(paths.bundle), paths.bundle)
+        return Bundle(bundle_name(paths.bundle), paths.bundle, "environment")
     for bundle in configured:
         if default is None or bundle.name == default:
             return bundle
-    return Bundle(bundle_name(paths.default_bundle), paths.default_bundle)
+    return Bundle(bundle_name(paths.default_bundle), paths.default_bundle, "default")
 
 
 def _root(paths: Paths, entry: dict[str, Json]) -> str | None:

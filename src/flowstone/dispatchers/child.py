@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
 from flowstone.expr.model import Literal
+from flowstone.expr.schema import validate
 from flowstone.plan.model import Plan
 from flowstone.plan.units import ChildSpec
-from flowstone.ports.children import ChildEnd, ChildRuns, Invocation
+from flowstone.ports.children import ChildRuns, Invocation
 from flowstone.ports.dispatcher import Dispatch
-from flowstone.run.events import RunStatus
 from flowstone.run.outcome import Outcome, Reason, failed
 
 
 class ChildDispatcher:
-    """The outputs that the child declares are the value of the unit; its first error is the unit's."""
+    """What the child exports is the value of the unit; that it did not succeed is the unit's failure."""
 
     def __init__(self, runs: ChildRuns) -> None:
         self._runs = runs
@@ -25,13 +27,15 @@ class ChildDispatcher:
     async def perform(self, dispatch: Dispatch) -> Outcome:
         spec = dispatch.spec
         assert isinstance(spec, ChildSpec)
+        invocation = self._invocation(dispatch, spec)
+        if misfits := _misfits(spec, invocation.arguments):
+            return failed(Reason.CHILD_PUBLISH_FAILED, f"workflow {spec.ref}: {'; '.join(misfits)}", ran=False)
         limit = None if dispatch.timeout_ms is None else dispatch.timeout_ms / 1000
         try:
             async with asyncio.timeout(limit):
-                end = await self._runs.perform(self._invocation(dispatch, spec))
+                return await self._runs.perform(invocation)
         except TimeoutError:
             return failed(Reason.TIMEOUT, f"workflow {spec.ref}: timed out after {_spelt(dispatch.timeout_ms or 0)}")
-        return _outcome(spec.ref, end)
 
     async def close(self) -> None:
         """Nothing is held: each child has been driven to its end, or stopped, by now."""
@@ -49,6 +53,8 @@ class ChildDispatcher:
             provenance=spec.provenance,
             grants=spec.grants,
             take_up=spec.take_up,
+            hash=dispatch.hash,
+            afresh=dispatch.afresh,
         )
 
     def _plan(self, step: str, spec: ChildSpec) -> Plan:
@@ -59,21 +65,11 @@ class ChildDispatcher:
         return self._plans[key]
 
 
-def _outcome(ref: str, end: ChildEnd) -> Outcome:
-    match end.status:
-        case RunStatus.SUCCEEDED:
-            return Outcome(value=end.outputs if isinstance(end.outputs, dict) else {}, child_run=end.run)
-        case RunStatus.FAILED:
-            reason = Reason.CHILD_FAILED
-        case RunStatus.ABANDONED if end.run is None:
-            reason = Reason.CHILD_PUBLISH_FAILED
-        case RunStatus.ACTIVE:
-            reason = Reason.CHILD_BUSY
-        case _:
-            reason = Reason.CHILD_BLOCKED
-    error = f"workflow {ref}: {end.error or f'ended {end.status}'}"
-    ran = reason in (Reason.CHILD_FAILED, Reason.CHILD_BLOCKED)
-    return Outcome(reason=reason, error=error, diagnostic=error, ran=ran, child_run=end.run)
+def _misfits(spec: ChildSpec, arguments: Mapping[str, Any]) -> list[str]:
+    """What the inputs of the task in front of the child do not admit of the values that are known only now."""
+    schemas: Mapping[str, Any] = spec.schemas or {}
+    names = [name for name in schemas if name in arguments]
+    return [fault for name in names for fault in validate(arguments[name], schemas[name], f"with.{name}")]
 
 
 def _spelt(milliseconds: int) -> str:

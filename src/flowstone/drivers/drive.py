@@ -101,8 +101,9 @@ def drive_run(
     lease = lease or store.lease(run_id, f"pid {os.getpid()}", wait_ms=LEASE_WAIT_MS)
     try:
         row = store.load(run_id)
-        refuse_child(row.record)
-        state = replay(store, run_id, plan_of(row))
+        plan = plan_of(row)
+        refuse_child(row.record, plan)
+        state = replay(store, run_id, plan)
         watcher = _Watcher(observer)
         first = _first_events(state, clock.now_ms(), options)
         if first is None:

@@ -6,9 +6,10 @@ import msgspec
 
 from flowstone.drivers.journal import Journal
 from flowstone.errors import CorruptJournal, IllegalTransition, InputError
-from flowstone.plan.model import Join, OnFailure, Route
+from flowstone.plan.model import ChildRule, Join, OnFailure, Plan, Route
 from flowstone.run.events import Event, RunAbandoned, RunReopened, RunStatus, Status, StepDecided
 from flowstone.run.fold import fold
+from flowstone.run.outcome import Reason
 from flowstone.run.record import RunRecord
 from flowstone.run.state import State, StepState
 
@@ -127,7 +128,7 @@ def abandoned(state: State, now: int) -> RunAbandoned:
 def decided(state: State, step_id: str, verdict: StepDecided) -> tuple[Event, ...]:
     """The events by which a person decides a step that its gate rejected or its judge left without a verdict."""
     step = _known_step(state, step_id)
-    if not step.spent and step.status is not Status.HELD:
+    if not step.spent and (step.status is not Status.HELD or step.reason is Reason.CHILD_BLOCKED):
         word = "running" if step.status is Status.OPEN else step.status
         raise IllegalTransition(
             f'Step "{step_id}" waits for no decision: it is {word}.',
@@ -137,9 +138,9 @@ def decided(state: State, step_id: str, verdict: StepDecided) -> tuple[Event, ..
     return verdict, RunReopened(verdict.at, (step_id,))
 
 
-def refuse_child(record: RunRecord) -> None:
-    """Only a parent drives and ends its children: it alone has their inputs and their connections."""
-    if record.parent_run is not None:
+def refuse_child(record: RunRecord, plan: Plan) -> None:
+    """Where the plan says so, only a parent drives and ends its children: it alone has what they were given."""
+    if record.parent_run is not None and plan.policies.children is ChildRule.WITH_PARENT:
         raise IllegalTransition(
             f"Workflow run {record.id} is nested in run {record.parent_run}, which goes on with it.",
             hint=f"Give the verb the outer run: {record.parent_run}",

@@ -24,6 +24,10 @@ LLM_TIMEOUT_MS = 600_000
 LOCAL_CONCURRENCY = 1
 REMOTE_CONCURRENCY = 4
 SDK = "opencode-sdk"
+AGENT_PLATFORMS = ("claude", "opencode", SDK)
+"""Those that have agents of their own, chosen by name."""
+TOOL_PLATFORMS = ("claude",)
+"""Those that are told which tools they may use without asking."""
 LLM_SHAPE = '{"kind": "llm", "endpoint": "…", "model": "…"}'
 SYNTHESIZED: dict[str, Any] = {"kind": "agent", "platform": SDK}
 """The engine of an installation that has configured none but has the program."""
@@ -56,9 +60,10 @@ class Engines:
         """The unit with its engine, model, tuning and timeout; ConfigError and FreezeError name the step."""
         name, engine = self._selected(step, target.engine)
         spec: EngineSpec
+        _refuse_unknown_agent(step, target, name, engine)
         if engine["kind"] == "llm":
             _refuse_place(step, unit, target, name)
-            spec = self._llm(name, engine, target)
+            spec = self._llm(step, name, engine, target)
         else:
             spec = self._agent(step, name, engine, target)
         timeout = unit.timeout_ms if unit.timeout_set else self._timeout(engine)
@@ -108,18 +113,34 @@ class Engines:
         found: Mapping[str, Any] = engine
         return found
 
-    def _llm(self, name: str, engine: Mapping[str, Any], target: PromptTarget) -> LlmSpec:
+    def _llm(self, step: Step, name: str, engine: Mapping[str, Any], target: PromptTarget) -> LlmSpec:
         chosen = self._chosen(target, (name,))
         tuning = self._tuning(of_engine(engine), target, chosen)
-        return self._llm_spec(name, engine, target.content, chosen.model or engine.get("model"), tuning)
+        if target.tools:
+            self.notices.append(_untaken(step, name, "llm", "tools"))
+        spec = self._llm_spec(name, engine, target.content, chosen.model or engine.get("model"), tuning)
+        return msgspec.structs.replace(spec, persona=target.persona)
 
     def _agent(self, step: Step, name: str, engine: Mapping[str, Any], target: PromptTarget) -> AgentSpec:
         chosen = self._chosen(target, tuple(dict.fromkeys((name, engine["platform"]))))
         tuning = self._tuning({}, target, chosen)
         spec = self._agent_spec(name, engine, target, chosen.model or engine.get("model"), tuning)
         if spec.fallback is None:
-            self.notices += [_untranslated(step, spec, key) for key in tuning]
-        return spec
+            self.notices += [_untaken(step, name, spec.platform, f"inference.{key}") for key in tuning]
+        return self._with_tools(step, spec, target)
+
+    def _with_tools(self, step: Step, spec: AgentSpec, target: PromptTarget) -> AgentSpec:
+        """The spec with those of the wanted tools that the configuration lets an author ask for."""
+        if target.tools and spec.platform not in TOOL_PLATFORMS:
+            self.notices.append(_untaken(step, spec.engine, spec.platform, "tools"))
+            return spec
+        allowed = tuple(tool for tool in target.tools if tool in self._config.allowed_tools)
+        if refused := [tool for tool in target.tools if tool not in allowed]:
+            self.warnings.append(
+                f'Step "{step.id}" asks for the tools {", ".join(refused)}, which are not granted '
+                f"({self._set('execution.allowedTools', '<list>')} names those that may be)."
+            )
+        return msgspec.structs.replace(spec, tools=allowed)
 
     def _agent_spec(
         self,
@@ -138,13 +159,14 @@ class Engines:
             args=tuple(engine.get("args") or ()),
             workspace=engine.get("workspace"),
             model=model or (fallback.model if fallback else None),
-            agent=engine.get("agent"),
-            env=tuple(EnvRef(ref) for ref in target.env),
+            agent=target.agent or engine.get("agent"),
+            env=(*target.values, *(EnvRef(ref) for ref in target.env)),
             inference=dict(tuning) or None,
             fallback=fallback,
             concurrency=fallback.concurrency if fallback else None,
             passed=self._config.agent_variables,
             context=self._config.context,
+            persona=target.persona,
         )
 
     def _fallback(self, name: str, engine: Mapping[str, Any], tuning: Mapping[str, Any]) -> LlmSpec | None:
@@ -243,12 +265,24 @@ def _refuse_place(step: Step, unit: Unit, target: PromptTarget, engine: str) -> 
             code="COMPOSITION_INVALID",
             hint="Remove isolation, or give the step an agent engine or a command (unit.exec).",
         )
-    if target.env:
+    bound = (*target.env, *(value.name for value in target.values))
+    if bound:
         raise FreezeError(
-            f'Step "{step.id}" binds env: {", ".join(target.env)}, and its engine "{engine}" is a model, '
+            f'Step "{step.id}" binds env: {", ".join(bound)}, and its engine "{engine}" is a model, '
             "which has no environment (env_unsupported).",
             code="COMPOSITION_INVALID",
             hint="Remove env, or give the step an agent engine or a command (unit.exec).",
+        )
+
+
+def _refuse_unknown_agent(step: Step, target: PromptTarget, name: str, engine: Mapping[str, Any]) -> None:
+    """A name that no stored agent has is one of the engine's own agents, where it has some."""
+    if target.agent is not None and engine.get("platform") not in AGENT_PLATFORMS:
+        raise FreezeError(
+            f'Step "{step.id}" wants the agent "{target.agent}": there is no agents/{target.agent} in the bundles, '
+            f'and engine "{name}" has no agents of its own.',
+            code="ASSET_NOT_FOUND",
+            hint=f"Write agents/{target.agent}.md, or name another agent.",
         )
 
 
@@ -263,13 +297,12 @@ def _whole(value: Any) -> int | None:
     return None if value is None else int(value)
 
 
-def _untranslated(step: Step, spec: AgentSpec, key: str) -> Notice:
-    field = f"inference.{key}"
+def _untaken(step: Step, engine: str, adapter: str, field: str) -> Notice:
     return Notice(
         "untranslated-field",
         step.id,
-        spec.platform,
+        adapter,
         field,
-        f'untranslated-field: step "{step.id}" sets {field}, which the {spec.platform} engine "{spec.engine}" '
+        f'untranslated-field: step "{step.id}" sets {field}, which the {adapter} engine "{engine}" '
         "cannot take; it is not applied.",
     )

@@ -11,6 +11,10 @@ from typing import assert_never
 import msgspec
 
 from flowstone.errors import FreezeError
+from flowstone.expr.model import Record
+from flowstone.freeze.assets import stored_unit
+from flowstone.freeze.bindings import references_of
+from flowstone.freeze.composition import Composition, check_exports
 from flowstone.freeze.engines import Engines, Notice
 from flowstone.freeze.environments import Bindings
 from flowstone.freeze.judge import freeze_gate
@@ -18,7 +22,7 @@ from flowstone.freeze.prices import PriceList
 from flowstone.plan.bounds import CONCURRENCY, EXEC_TIMEOUT_MS
 from flowstone.plan.checks.structure import engines_of
 from flowstone.plan.codec import encode_plan, plan_hash
-from flowstone.plan.model import FanOut, Plan, Route, Single, Step, Unit
+from flowstone.plan.model import FanOut, Plan, Route, Single, SourceFile, Step, Unit
 from flowstone.plan.units import (
     AgentSpec,
     AnySpec,
@@ -50,24 +54,41 @@ class Frozen(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def freeze(plan: Plan, config: EngineConfig, catalog: Catalog | None = None) -> Frozen:
+def freeze(
+    plan: Plan, config: EngineConfig, catalog: Catalog | None = None, composition: Composition | None = None
+) -> Frozen:
     """Resolve all that is open in a plan; ConfigError and FreezeError name the step.
 
-    Without a `catalog` nothing of env assets is frozen.
+    Without a `catalog` nothing of env assets is frozen, without a `composition` no asset is used.
     """
-    engines = Engines(config, plan.defaults)
-    steps = tuple(_step(step, config, engines) for step in plan.steps)
+    freezing = _Freezing(plan, config, catalog, composition)
+    steps = tuple(freezing.step(step) for step in plan.steps)
+    check_exports(plan, freezing.children)
     step_width = _clamp(config.max_concurrency or config.host_concurrency) if plan.policies.reuse_units else None
     limits = msgspec.structs.replace(plan.limits, step_width=step_width)
-    read_set = plan.read_set or ((plan.source,) if plan.source else ())
+    read_set = _read_set(plan, composition)
     frozen = _priced(msgspec.structs.replace(plan, steps=steps, limits=limits, read_set=read_set), config)
-    warnings = engines.warnings
+    warnings = freezing.warnings
     if catalog is not None:
         bindings = Bindings(catalog)
         frozen = bindings.plan(frozen)
         warnings = [*warnings, *bindings.warnings]
     text = encode_plan(frozen)
-    return Frozen(frozen, text, plan_hash(text), tuple(engines.notices), tuple(warnings))
+    return Frozen(frozen, text, plan_hash(text), tuple(freezing.engines.notices), tuple(warnings))
+
+
+def _read_set(plan: Plan, composition: Composition | None) -> tuple[SourceFile, ...]:
+    """Every file that the plan was made of, once; FreezeError for one that was another one at its second reading."""
+    files = plan.read_set or ((plan.source,) if plan.source else ())
+    found: dict[str, SourceFile] = {}
+    for file in (*files, *(composition.read if composition is not None else ())):
+        if found.setdefault(file.path, file).digest != file.digest:
+            raise FreezeError(
+                f"{file.path} changed while the plan was frozen; nothing was published.",
+                code="WORKFLOW_SOURCE_CHANGED",
+                hint="Run the command again.",
+            )
+    return tuple(found.values())
 
 
 def _priced(plan: Plan, config: EngineConfig) -> Plan:
@@ -76,40 +97,84 @@ def _priced(plan: Plan, config: EngineConfig) -> Plan:
     return msgspec.structs.replace(plan, prices=PriceList(config.models).of(models)) if models else plan
 
 
-def _step(step: Step, config: EngineConfig, engines: Engines) -> Step:
-    step = msgspec.structs.replace(step, gate=freeze_gate(step, engines, config))
-    action = step.action
-    match action:
-        case Route():
-            return step
-        case Single():
-            return msgspec.structs.replace(step, action=Single(_unit(step, action.unit, engines)))
-        case FanOut():
-            width = action.width or _clamp(config.map_width) or DEFAULT_WIDTH
-            fan_out = msgspec.structs.replace(action, unit=_unit(step, action.unit, engines), width=width)
-            return msgspec.structs.replace(step, action=fan_out)
-        case _:
-            assert_never(action)
+class _Freezing:
+    """One plan while it is frozen; `children` are the plans that its steps compose, by step."""
 
+    def __init__(
+        self, plan: Plan, config: EngineConfig, catalog: Catalog | None, composition: Composition | None
+    ) -> None:
+        self.engines = Engines(config, plan.defaults)
+        self.children: dict[str, Plan] = {}
+        self._told: list[str] = []
+        self._config = config
+        self._catalog = catalog
+        self._composition = composition
 
-def _unit(step: Step, unit: Unit, engines: Engines) -> Unit:
-    spec: AnySpec = unit.spec
-    match spec:
-        case ExecSpec():
-            timeout = unit.timeout_ms if unit.timeout_set else EXEC_TIMEOUT_MS
-            return msgspec.structs.replace(_taught(step, unit), timeout_ms=timeout)
-        case SleepSpec() | HttpSpec() | ScriptSpec() | ChildSpec() | ApprovalSpec() | LlmSpec() | AgentSpec():
-            return unit
-        case PromptTarget():
-            return engines.unit(step, _taught(step, unit), spec)
-        case AssetTarget():
+    @property
+    def warnings(self) -> list[str]:
+        return [*self.engines.warnings, *self._told]
+
+    def step(self, step: Step) -> Step:
+        step = msgspec.structs.replace(step, gate=freeze_gate(step, self.engines, self._config))
+        action = step.action
+        match action:
+            case Route():
+                return step
+            case Single():
+                return self._single(step, action.unit)
+            case FanOut():
+                width = action.width or _clamp(self._config.map_width) or DEFAULT_WIDTH
+                fan_out = msgspec.structs.replace(action, unit=self._unit(step, action.unit), width=width)
+                return msgspec.structs.replace(step, action=fan_out)
+            case _:
+                assert_never(action)
+
+    def _single(self, step: Step, unit: Unit) -> Step:
+        """The step of one unit. What a child is given of earlier steps is an input of the step: it is hashed."""
+        frozen = self._unit(step, unit)
+        inputs = step.inputs
+        if isinstance(unit.spec, AssetTarget) and isinstance(frozen.spec, ChildSpec):
+            assert isinstance(frozen.spec.arguments, Record)
+            inputs = (*inputs, *references_of(dict(frozen.spec.arguments.fields)))
+        return msgspec.structs.replace(step, action=Single(frozen), inputs=inputs)
+
+    def _unit(self, step: Step, unit: Unit) -> Unit:
+        spec: AnySpec = unit.spec
+        match spec:
+            case ExecSpec():
+                timeout = unit.timeout_ms if unit.timeout_set else EXEC_TIMEOUT_MS
+                return msgspec.structs.replace(_taught(step, unit), timeout_ms=timeout)
+            case SleepSpec() | HttpSpec() | ScriptSpec() | ChildSpec() | ApprovalSpec() | LlmSpec() | AgentSpec():
+                return unit
+            case PromptTarget():
+                return self.engines.unit(step, _taught(step, unit), spec)
+            case AssetTarget():
+                return self._asset(step, unit, spec)
+            case _:
+                assert_never(spec)
+
+    def _asset(self, step: Step, unit: Unit, target: AssetTarget) -> Unit:
+        composition = self._composition
+        if composition is None:
             raise FreezeError(
-                f'Step "{step.id}" uses {spec.ref}: this version of flowstone runs no stored assets.',
+                f'Step "{step.id}" uses {target.ref}, and there is no library of assets to look it up in.',
                 code="COMPOSITION_INVALID",
-                hint="Write the step as `run:` (YAML) or as `unit.exec` or prose (Markdown).",
             )
-        case _:
-            assert_never(spec)
+        child = composition.child(step, target, self._child)
+        if child is None:
+            return self._unit(step, stored_unit(step, unit, target, composition))
+        self.children[step.id] = msgspec.convert(child.plan, Plan, strict=True)
+        if target.env:
+            self._told.append(f'Step "{step.id}": env has no effect on the workflow {child.ref}, whose steps bind it.')
+        timeout = unit.timeout_ms if unit.timeout_set else None
+        redact = () if child.task is None else composition.library.task(target.ref).redact
+        return msgspec.structs.replace(unit, spec=child, timeout_ms=timeout, redact=redact)
+
+    def _child(self, plan: Plan, below: Composition) -> tuple[Plan, str]:
+        frozen = freeze(plan, self._config, self._catalog, below)
+        self.engines.notices += frozen.notices
+        self._told += frozen.warnings
+        return frozen.plan, frozen.text
 
 
 def _taught(step: Step, unit: Unit) -> Unit:

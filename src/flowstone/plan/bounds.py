@@ -13,6 +13,10 @@ INSTRUCTION_BYTES = 256 * 1024
 SCHEMA_BYTES = 256 * 1024
 EXTRA_PARAMS_BYTES = 64 * 1024
 JSON_DEPTH = 64
+CHILD_LEVELS = 8
+"""Levels of workflows below the one that is run."""
+CHILD_BYTES = 1_048_576
+"""All plans that one run nests, in canonical JSON."""
 SCHEMA_CHECKS = 100_000
 MAX_LOOPS = 100
 CONCURRENCY = 64

@@ -8,8 +8,9 @@ import msgspec
 
 from flowstone.errors import PlanVersionError
 from flowstone.plan.bounds import JSON_DEPTH, PLAN_BYTES
+from flowstone.plan.checks.nesting import nesting_problems
 from flowstone.plan.checks.structure import problems_of, targets_of
-from flowstone.plan.model import IR_VERSION, Plan
+from flowstone.plan.model import IR_VERSION, ChildRule, Plan
 from flowstone.values import JsonError, canonical_json, decode_json, depth_of, sha256_hex
 
 DEPTH = JSON_DEPTH * 8
@@ -25,7 +26,7 @@ def encode_plan(plan: Plan) -> str:
         raise PlanVersionError(
             f"the frozen plan would have {len(text.encode('utf-8'))} bytes; a plan has at most {PLAN_BYTES}",
             code="WORKFLOW_SOURCE_INVALID",
-            hint="Move long instructions or schemas out of the workflow, or split it.",
+            hint="Move long instructions, schemas or scripts out of the workflow, or split it.",
         )
     if depth_of(built) > DEPTH:
         raise PlanVersionError(f"the frozen plan is nested more than {DEPTH} levels deep")
@@ -53,8 +54,15 @@ def decode_plan(text: str, *, check: bool = True) -> Plan:
                 hint="Start a new run, or use the version of flowstone that started this one.",
             )
         plan = msgspec.convert(built, Plan, strict=True)
+        problems = _problems(plan) if check else []
     except (JsonError, msgspec.ValidationError) as error:
         raise PlanVersionError(f"the stored plan is damaged: {error}") from None
-    if check and (problems := [*problems_of(plan), *(f'step "{s}" is not frozen' for s in targets_of(plan))]):
+    if problems:
         raise PlanVersionError(f"the stored plan is damaged: {problems[0]}")
     return plan
+
+
+def _problems(plan: Plan) -> list[str]:
+    """What is wrong with a plan that was read. The size of a family is bounded where a plan holds it whole."""
+    found = [*problems_of(plan), *(f'step "{step}" is not frozen' for step in targets_of(plan))]
+    return found or (list(nesting_problems(plan)) if plan.policies.children is ChildRule.BY_HAND else [])

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from flowstone.diagnostics import Place
-from flowstone.expr.model import Cel, Expression, Reference
+from flowstone.expr.model import Cel, Expression, Record, Reference
 from flowstone.plan.bounds import UNITS
 from flowstone.plan.units import AnySpec
 
@@ -81,11 +81,27 @@ class Poll(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="poll"):
 Repeat: TypeAlias = Once | Retry | Poll
 
 
+class Given(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a step binds to the inputs of its target: values and references by name.
+
+    `schemas` are those of the inputs whose values a reference brings, by name.
+    """
+
+    values: Record
+    schemas: dict[str, Any] = {}
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return self.values.reads
+
+
 class Unit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What a step dispatches, once or for each item of a fan-out.
 
     `timeout_ms` bounds one attempt (None: no bound; unset: 0 until frozen). `schema` is the unit's
-    own output schema. `isolation` is "none" or "worktree".
+    own output schema. `isolation` is "none" or "worktree". `task` is the ref of the task whose target
+    this is, `given` what its inputs are bound to, and `redact` the variables of the host whose values the
+    task wants scrubbed.
     """
 
     spec: AnySpec
@@ -94,6 +110,9 @@ class Unit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     schema: Any = None
     has_schema: bool = False
     isolation: str = "none"
+    task: str | None = None
+    given: Given | None = None
+    redact: tuple[str, ...] = ()
 
 
 class Single(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="single"):
@@ -237,12 +256,22 @@ class OnOutputError(StrEnum):
     FAIL_RUN = "fail-run"
 
 
+class ChildRule(StrEnum):
+    """Who takes a nested run up again that stopped."""
+
+    WITH_PARENT = "with-parent"
+    """Its parent, and nobody else; a repeated attempt begins a run of its own."""
+    BY_HAND = "by-hand"
+    """A person, as any other run; till then its parent finds it as it stopped."""
+
+
 class HashRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """How a unit's input hash is spelt: `prefix` stands in front of the canonical JSON."""
 
     prefix: str = "flowstone.unit\x001\x00"
     version: int = 7
     gate_prefix: str = "flowstone.gate\x001\x00"
+    child_prefix: str = "flowstone.child\x001\x00"
 
 
 class Preamble(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -265,6 +294,7 @@ class Policies(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     """Completed units of a reopened step are reused when their input hash is the same."""
     unit_cap: int | None = UNITS
     """Attempts that a run dispatches in its whole life; None is no bound."""
+    children: ChildRule = ChildRule.WITH_PARENT
     hashing: HashRule = HashRule()
     preamble: Preamble = Preamble()
 

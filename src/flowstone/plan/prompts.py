@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from flowstone.plan.model import Preamble
+from flowstone.plan.units import EngineSpec
 from flowstone.values import Json, canonical_json
 
 Messages = tuple[tuple[str, str], ...]
@@ -39,9 +40,10 @@ class PromptContext(msgspec.Struct, frozen=True):
     has_schema: bool = False
 
 
-def unit_messages(instructions: str, preamble: Preamble, context: PromptContext) -> Messages:
-    """The one message of a unit."""
-    return (("user", unit_prompt(instructions, preamble, context)),)
+def messages_of(spec: EngineSpec, preamble: Preamble, context: PromptContext) -> Messages:
+    """The one message of a unit, behind its persona where it has one."""
+    asked = ("user", unit_prompt(spec.content, preamble, context))
+    return (("system", spec.persona), asked) if spec.persona else (asked,)
 
 
 def unit_prompt(instructions: str, preamble: Preamble, context: PromptContext) -> str:

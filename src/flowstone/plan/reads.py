@@ -35,6 +35,8 @@ def unit_reads(step: Step) -> Iterator[str]:
         yield from output.value.reads
     if isinstance(step.repeat, Poll):
         yield from step.repeat.until.reads
+    if step.unit is not None and step.unit.given is not None:
+        yield from step.unit.given.reads
     match step.unit.spec if step.unit else None:
         case ExecSpec(argv=argv, cwd=cwd, env=env):
             texts = [*argv, cwd, *(binding.value for binding in env if isinstance(binding, LiteralEnv))]

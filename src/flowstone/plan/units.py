@@ -97,6 +97,19 @@ class EnvironmentRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
     """Name of the program that the shim folder holds."""
 
 
+class ScriptFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A stored script that a command runs: its bytes are frozen, written for the command alone, and deleted.
+
+    Its path is the last argument of the command. `name` keeps the ending that interpreters look at;
+    `interpreters` are further names of the program, for machines that know it by one of them only.
+    """
+
+    ref: str
+    name: str
+    data: bytes
+    interpreters: tuple[str, ...] = ()
+
+
 class ExecSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="exec", omit_defaults=True):
     """A command: spawned directly from `argv`, never through a shell."""
 
@@ -106,6 +119,7 @@ class ExecSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="exe
     env: tuple[EnvBinding, ...] = ()
     environment: EnvironmentRule = EnvironmentRule()
     capture: CaptureRule = CaptureRule()
+    script: ScriptFile | None = None
 
 
 class Credential(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -124,7 +138,7 @@ class LlmSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="llm"
 
     `content` are the instructions (empty for a judge, which `judges`: its answer is a verdict).
     `supports_json_schema` None: the schema is sent along, and left out where the server refuses it.
-    `concurrency` is how many units of the engine run at a time.
+    `concurrency` is how many units of the engine run at a time. `persona` is the system text, empty for none.
     """
 
     content: str
@@ -143,6 +157,7 @@ class LlmSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="llm"
     concurrency: int | None = None
     schema_name: str = "response"
     judges: bool = False
+    persona: str = ""
 
 
 class AgentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="agent", omit_defaults=True):
@@ -152,7 +167,8 @@ class AgentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ag
     `model` None leaves the choice to the program. `fallback` is the model engine of a platform that
     talks to one. `inference` is the tuning that was asked for, for harnesses that can pass it on.
     `context` begins the names of the variables by which the program, and whatever it starts, knows the
-    run and the unit that it works for; None for none.
+    run and the unit that it works for; None for none. `persona` is the system text, empty for none; `tools`
+    are those that the program may use without asking, beside its own settings.
     """
 
     content: str
@@ -170,6 +186,8 @@ class AgentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ag
     judges: bool = False
     passed: tuple[str, ...] = ()
     context: str | None = None
+    persona: str = ""
+    tools: tuple[str, ...] = ()
 
 
 EngineSpec: TypeAlias = LlmSpec | AgentSpec
@@ -210,7 +228,9 @@ class ChildSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ch
 
     `grants` tells which connection of this plan the child gets under which name, where they differ.
     `provenance` are the variables that tell where a fetched child came from; without them its
-    commands get those of the run that nests it.
+    commands get those of the run that nests it. `digest` is that of the child's source, `hash` that
+    of its plan. A child that a task stands in front of has its ref as `task`; `schemas` are then
+    those of the task's inputs whose values are known when the unit is dispatched only, by name.
     """
 
     ref: str
@@ -220,6 +240,9 @@ class ChildSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ch
     provenance: tuple[tuple[str, str], ...] = ()
     grants: tuple[tuple[str, str], ...] = ()
     take_up: TakeUp = TakeUp.FIRST_ATTEMPT
+    hash: str = ""
+    task: str | None = None
+    schemas: Any = None
 
 
 class ApprovalSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="approval", omit_defaults=True):
@@ -238,7 +261,9 @@ class PromptTarget(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=
     """Instructions for a model or agent whose engine freezing selects.
 
     `model` and `llm` are the unit's, or else (merged with) the document's; `own_model` tells that
-    the unit named the model, and `own_llm` is its part of the tuning.
+    the unit named the model, and `own_llm` is its part of the tuning. `values` are variables that the
+    author wrote down, `persona` is a stored agent's text, `agent` the program's own name of one, and
+    `tools` are those that the author asks for.
     """
 
     content: str
@@ -248,16 +273,26 @@ class PromptTarget(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=
     env: tuple[str, ...] = ()
     own_model: bool = False
     own_llm: Any = None
+    values: tuple[LiteralEnv, ...] = ()
+    persona: str = ""
+    agent: str | None = None
+    tools: tuple[str, ...] = ()
 
 
 class AssetTarget(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="asset-target", omit_defaults=True):
-    """A stored asset or built-in (`uses:`) that freezing resolves; `arguments` is its `with:`."""
+    """A stored asset or built-in (`uses:`) that freezing resolves; `arguments` is its `with:`.
+
+    `environment` is that of a command, should the target be one. `prompt` is how a prompt is asked for,
+    where the author says so; its content counts for nothing.
+    """
 
     ref: str
     arguments: Any = None
     has_arguments: bool = False
     mode: str | None = None
     env: tuple[EnvBinding, ...] = ()
+    environment: EnvironmentRule | None = None
+    prompt: PromptTarget | None = None
 
 
 Target: TypeAlias = PromptTarget | AssetTarget

@@ -54,7 +54,8 @@ class EngineConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     a key of the configuration, for hints; `key_names` are the variables that an engine's key is
     looked up in when it names none (`{}` stands for the engine), `schema_name` names a schema to a
     model's server, `agent_variables` are what an agent program gets of the host's environment,
-    `context` begins the names of the variables that tell it where in a run it works.
+    `context` begins the names of the variables that tell it where in a run it works; `allowed_tools`
+    are those that an author may ask for.
     """
 
     engines: Any = None
@@ -71,3 +72,4 @@ class EngineConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     schema_name: str = "response"
     agent_variables: tuple[str, ...] = ()
     context: str | None = None
+    allowed_tools: tuple[str, ...] = ()

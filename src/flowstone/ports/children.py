@@ -8,7 +8,7 @@ import msgspec
 
 from flowstone.plan.model import Plan
 from flowstone.plan.units import TakeUp
-from flowstone.run.events import RunStatus
+from flowstone.run.outcome import Outcome
 
 
 class Invocation(msgspec.Struct, frozen=True):
@@ -16,6 +16,8 @@ class Invocation(msgspec.Struct, frozen=True):
 
     `number` is that of the attempt; `take_up` says which attempts go on with what an earlier one began.
     `grants` are pairs of the child's name of a connection and the parent's, where they differ.
+    `hash` is the unit's input hash (empty where the plan has none), `afresh` how often a person had
+    the step run afresh: each time what was begun before is not taken up again.
     """
 
     step: str
@@ -29,27 +31,21 @@ class Invocation(msgspec.Struct, frozen=True):
     """Where the child came from, if not from where its parent did."""
     grants: tuple[tuple[str, str], ...] = ()
     take_up: TakeUp = TakeUp.FIRST_ATTEMPT
-
-
-class ChildEnd(msgspec.Struct, frozen=True):
-    """How a child run ended. Nothing in it is secret; `error` is the first one of the child.
-
-    `run` is None where no run could be started, and `status` then ABANDONED.
-    """
-
-    run: str | None
-    status: RunStatus
-    outputs: Any = None
-    error: str | None = None
+    hash: str = ""
+    afresh: int = 0
 
 
 class ChildRuns(Protocol):
-    async def perform(self, invocation: Invocation) -> ChildEnd:
+    async def perform(self, invocation: Invocation) -> Outcome:
         """Run a nested workflow to its end, as a run of its own that is linked to the parent's.
 
+        The outcome's value is what the child exports; of one that did not succeed the error tells
+        which run it is, what became of it and how to go on. Nothing in it is secret.
+
         An invocation that an earlier drive of the parent began is taken up, as `take_up` says: what
-        succeeded in the child stands, and a child that had succeeded gives its outputs again. Else
-        a run is started anew. Inputs that do not fit, or a child that somebody else drives, are an end
-        without a run. When its task is cancelled, what the child runs is ended and the child is
-        left to be resumed, before CancelledError is raised again.
+        succeeded in the child stands, and a child that had succeeded gives its outputs again. What happens to one
+        that had stopped, and whether a further attempt starts a run anew, is the plan's ChildRule.
+        Inputs that do not fit, or a child that somebody else drives, are an end without a run. When
+        its task is cancelled, what the child runs is ended and the child is left to be resumed,
+        before CancelledError is raised again.
         """

@@ -10,6 +10,7 @@ import msgspec
 
 from flowstone.plan.model import Plan
 from flowstone.ports.projection import Projection
+from flowstone.run.outcome import Reason
 
 
 class Via(StrEnum):
@@ -42,6 +43,22 @@ class Resolved(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
+class StoppedChild(msgspec.Struct, frozen=True):
+    """A nested run that did not come to a good end, for those who read of it in its parent.
+
+    `step` is where it stopped and `error` why; `reason` what its parent's unit fails with. `held` are
+    the held runs below it that it waits for itself, the deepest first.
+    """
+
+    ref: str
+    reason: Reason
+    parent: str
+    run: str | None = None
+    step: str | None = None
+    error: str | None = None
+    held: tuple[str, ...] = ()
+
+
 class Dialect(Protocol):
     """One language's rules for starting and showing runs. `name` is `Plan.dialect`."""
 
@@ -62,6 +79,12 @@ class Dialect(Protocol):
 
     def connections(self, plan: Plan, given: Given) -> dict[str, Any]:
         """The connection values for expressions; InputError where a needed grant is missing."""
+
+    def bare_exports(self, run_id: str) -> dict[str, Any]:
+        """What a nested run gives its parent that succeeded and declares no outputs."""
+
+    def stopped(self, child: StoppedChild) -> str:
+        """The account of a nested run that did not succeed, with what a person can do about it."""
 
     def word(self, status: str) -> str:
         """The language's own word for a core status."""

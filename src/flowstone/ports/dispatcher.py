@@ -32,6 +32,8 @@ class Dispatch(msgspec.Struct, frozen=True, omit_defaults=True):
     isolation: str = "none"
     messages: tuple[tuple[str, str], ...] = ()
     """What a model is told, as (role, text)."""
+    afresh: int = 0
+    """How often a person had the step run afresh: nothing of before is to be taken up."""
 
 
 class Workspace(msgspec.Struct, frozen=True):

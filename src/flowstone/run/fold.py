@@ -264,5 +264,6 @@ def _run_reopened(state: State, event: RunReopened) -> None:
 
 def _forget(step: StepState) -> None:
     """What the step's units did stays on record, and is not reused."""
+    step.forgotten += 1
     for attempt in step.attempts.values():
         attempt.stale = True

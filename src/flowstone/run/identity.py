@@ -18,11 +18,12 @@ from flowstone.values import canonical_json, sha256_hex
 class Opening(msgspec.Struct):
     """What a step's units share: resolved inputs by reference text, and the items of a fan-out.
 
-    `seen` counts equal items, so that each unit has an id of its own; `ids` holds the ids so far.
-    `latest` is the identity that was asked for last, with its index.
+    `given` are the values of the target's own inputs. `seen` counts equal items, so that each unit has an
+    id of its own; `ids` holds the ids so far. `latest` is the identity that was asked for last, with its index.
     """
 
     inputs: dict[str, Any]
+    given: dict[str, Any] = {}
     items: list[Any] | None = None
     seen: dict[str, int] = {}
     ids: list[str] = []
@@ -96,6 +97,8 @@ def _prepare_hash(step: StepState, opening: Opening, params: Mapping[str, Any], 
         "stepId": step.id,
         "template": step.plan.instructions,
     }
+    if opening.given:
+        after["taskInputs"] = opening.given
     if step.feedback is not None:
         before["gateFeedback"] = {"feedback": step.feedback.feedback, "missing": list(step.feedback.missing)}
     opening.hash_head = f'{rule.prefix}{canonical_json(before)[:-1]},"item":'

@@ -52,3 +52,10 @@ class RunRow(msgspec.Struct, frozen=True):
 
     record: RunRecord
     summary: RunSummary
+
+
+class NestedRun(msgspec.Struct, frozen=True):
+    """A run that another one nests, with those that it nests itself, the oldest first."""
+
+    row: RunRow
+    below: tuple[NestedRun, ...] = ()

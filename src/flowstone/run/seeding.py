@@ -18,6 +18,7 @@ from flowstone.plan.model import Plan, Step
 from flowstone.plan.units import ApprovalSpec
 from flowstone.run.events import AttemptEnded, AttemptStarted, Event, Status, StepClosed, StepOpened
 from flowstone.run.state import Attempt, State, StepState
+from flowstone.values import canonical_bytes
 
 
 class Fate(StrEnum):
@@ -71,10 +72,15 @@ def _seed(old: State, step: Step, fates: dict[str, Fate], changed: str | None) -
         return Seed(step.id, Fate.AGAIN, changed)
     if step.unit is not None and isinstance(step.unit.spec, ApprovalSpec):
         return Seed(step.id, Fate.AGAIN, "a person decides for one run only")
-    if replace(before.plan, place=Place()) != replace(step, place=Place()):
+    if not _same(replace(before.plan, place=Place()), replace(step, place=Place())):
         return Seed(step.id, Fate.AGAIN, "its definition changed")
     after = next((need for need in step.needs if fates.get(need) is not Fate.REUSED), None)
     return Seed(step.id, Fate.REUSED) if after is None else Seed(step.id, Fate.AGAIN, f"it follows {after}")
+
+
+def _same(before: Step, now: Step) -> bool:
+    """Whether two steps say the same; a nested plan that was stored has lists where a fresh one has tuples."""
+    return before == now or canonical_bytes(msgspec.to_builtins(before)) == canonical_bytes(msgspec.to_builtins(now))
 
 
 def _ended_as(status: Status) -> str:

@@ -70,6 +70,7 @@ class StepState:
         "due",
         "error",
         "failures",
+        "forgotten",
         "halt",
         "judged",
         "judges_used",
@@ -101,6 +102,7 @@ class StepState:
         self.judges_used = Used()
         self.rejections: list[StepRejected] = []
         self.allowance_from = 0
+        self.forgotten = 0
         self.decided: StepDecided | None = None
         self.reset()
 

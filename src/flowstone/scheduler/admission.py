@@ -8,6 +8,7 @@ from flowstone.expr.refs import Unresolved
 from flowstone.plan.bounds import UNITS
 from flowstone.plan.model import FanOut, Join, OnFailure, Route, Single
 from flowstone.run.events import ENDED, Status, StepClosed, StepOpened
+from flowstone.run.given import given_values
 from flowstone.run.identity import Opening
 from flowstone.run.outcome import Reason
 from flowstone.run.state import StepState
@@ -120,7 +121,9 @@ def _opening(turn: Turn, step: StepState) -> Opening:
             raise Unresolved(f'Step "{step.id}" declared input "{reference.text}" failed to resolve: {error}') from None
     action = step.plan.action
     items = _items(turn, step, action) if isinstance(action, FanOut) else None
-    return Opening(inputs=inputs, items=items)
+    return Opening(
+        inputs=inputs, given=given_values(step.plan, lambda reference: resolve(turn, reference)), items=items
+    )
 
 
 def _items(turn: Turn, step: StepState, action: FanOut) -> list[Any]:

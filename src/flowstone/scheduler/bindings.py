@@ -14,7 +14,6 @@ import msgspec
 from flowstone.expr.model import Cel, Expression, Literal, Reference, Template, Text
 from flowstone.expr.refs import resolve as resolve_reference
 from flowstone.plan.model import Poll
-from flowstone.plan.prompts import Messages, PromptContext, unit_messages
 from flowstone.plan.units import (
     AgentSpec,
     ApprovalSpec,
@@ -28,8 +27,8 @@ from flowstone.plan.units import (
     UnitSpec,
 )
 from flowstone.ports.dispatcher import Dispatch
-from flowstone.run.context import context_variables
-from flowstone.run.identity import Identity, Opening, identify
+from flowstone.run.context import context_variables, unit_messages
+from flowstone.run.identity import Identity, identify
 from flowstone.run.outcome import Outcome
 from flowstone.run.scope import Artifacts, result_variables, step_view
 from flowstone.run.state import Attempt, StepState, UnitState
@@ -105,31 +104,9 @@ def prepare(turn: Turn, step: StepState, unit: UnitState, identity: Identity, nu
         schema=declared.schema,
         has_schema=declared.has_schema,
         isolation=declared.isolation,
-        messages=_messages(turn, step, unit.index, identity),
+        messages=unit_messages(turn.state, turn.facts.params, step, unit.index, identity),
+        afresh=step.forgotten,
     )
-
-
-def _messages(turn: Turn, step: StepState, index: int, identity: Identity) -> Messages:
-    """What a unit's model or agent is told; nothing for units that no one talks to."""
-    unit = step.plan.unit
-    if unit is None or not isinstance(unit.spec, (LlmSpec, AgentSpec)):
-        return ()
-    opening: Opening = step.opening
-    rejected = step.feedback
-    context = PromptContext(
-        run=turn.state.run_id,
-        step=step.id,
-        unit=identity.unit,
-        params=turn.facts.params,
-        item=identity.item,
-        index=index,
-        inputs=opening.inputs,
-        feedback=rejected.feedback if rejected is not None else None,
-        missing=rejected.missing if rejected is not None else (),
-        schema=unit.schema,
-        has_schema=unit.has_schema,
-    )
-    return unit_messages(unit.spec.content, turn.state.plan.policies.preamble, context)
 
 
 def _fill(turn: Turn, spec: Any) -> UnitSpec:

@@ -26,7 +26,7 @@ def fail_step(
     detail: dict[str, Any] | None = None,
     whole: bool = False,
 ) -> None:
-    """Close a step as failed; `whole` for a failure of the step itself, not of a unit."""
+    """Close a step as failed, or held with its child; `whole`: the step itself failed, not a unit."""
     if whole:
         detail = {**(detail or {}), "error": error}
     close_step(
@@ -35,7 +35,7 @@ def fail_step(
         StepClosed(
             step.id,
             turn.now,
-            Status.FAILED,
+            Status.HELD if reason is Reason.CHILD_BLOCKED else Status.FAILED,
             reason=reason,
             error=error,
             summary=summary or error,

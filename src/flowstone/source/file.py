@@ -38,6 +38,15 @@ class SourceText(msgspec.Struct, frozen=True):
     origin: Origin | None = None
 
 
+def digest_of(path: str) -> str | None:
+    """The SHA-256 of a file's bytes as they are now; None for one that cannot be read."""
+    try:
+        with open(path, "rb") as stream:
+            return sha256_hex(stream.read())
+    except OSError:
+        return None
+
+
 def read_source(path: str, limit: int) -> SourceText:
     """Read a regular file of at most `limit` bytes as strict UTF-8; anything else is a SourceError.
 

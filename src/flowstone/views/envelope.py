@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from flowstone.run.events import RunStatus, Status
 from flowstone.run.record import RunRecord, RunRow
 from flowstone.run.state import State
+from flowstone.views.children import blocked_child
 from flowstone.views.runs import check_in, run_object
 from flowstone.views.usage import run_usage, usage_object
 from flowstone.views.words import Word
@@ -70,11 +71,13 @@ def run_envelope(
 
 
 def _gate(state: State) -> dict[str, Any]:
-    """A rejection that stands, or a judge that gave no verdict (akm facts 15)."""
+    """A rejection that stands, a blocked child, or a judge that gave no verdict (akm facts 15, 20)."""
     for step in state.order:
         if step.spent:
             last = step.rejections[-1]
             return {"gateRejection": {"stepId": step.id, "missing": list(last.missing), "feedback": last.feedback}}
+        if step.status is Status.HELD and (blocked := blocked_child(state)) is not None:
+            return {"childBlocked": blocked}
         if step.status is Status.HELD:
             return {"judgeFailure": {"stepId": step.id, "message": step.error or ""}}
     return {}

@@ -113,7 +113,7 @@ def spec_kind(spec: AnySpec) -> str:
     """The kind of a unit, for people."""
     match spec:
         case ExecSpec():
-            return "command"
+            return "command" if spec.script is None else "script"
         case SleepSpec() | HttpSpec() | ScriptSpec() | ApprovalSpec():
             return str(type(spec).__struct_config__.tag)
         case ChildSpec():

@@ -11,6 +11,7 @@ from flowstone.diagnostics import SHOWN, WHOLE_FILE, Diagnostic, Severity
 
 STRUCTURE = "invalid-workflow-structure"
 TASK = "invalid-task-yaml"
+PROMPT = "invalid-prompt-asset"
 WARNING = "workflow-warning"
 MISSING_UPDATED = "missing-updated"
 DANGEROUS_KEY = "dangerous-env-key"

@@ -16,10 +16,11 @@ import msgspec
 from flowstone.plan.model import Route
 from flowstone.run.events import RunStatus, Status
 from flowstone.run.outcome import Exchange
-from flowstone.run.record import RunRow
+from flowstone.run.record import NestedRun, RunRow
 from flowstone.run.state import Attempt, State, StepState
 from flowstone.values import canonical_json
 from flowstone.views.asking import question_of
+from flowstone.views.children import caller_of
 from flowstone.views.graph import kind_of
 from flowstone.views.text import notes_of, one_line, plain_text, short_unit, spell_count, spell_ms, spell_part, tail
 from flowstone.views.usage import (
@@ -74,7 +75,7 @@ def document(
     *,
     units: bool = False,
     driver: str | None = None,
-    children: Sequence[RunRow] = (),
+    children: Sequence[NestedRun] = (),
 ) -> dict[str, Any]:
     """The run as a JSON object; with `units` each unit has an entry in its step. `driver` drives it now.
 
@@ -131,7 +132,7 @@ def text_lines(
     *,
     units: bool = False,
     driver: str | None = None,
-    children: Sequence[RunRow] = (),
+    children: Sequence[NestedRun] = (),
 ) -> list[str]:
     """The run in lines of text; `word` gives the words for statuses, `driver` drives it now."""
     record = row.record
@@ -152,10 +153,7 @@ def text_lines(
             lines += [line for unit in unit_rows(state, step, now) for line in unit_lines(unit)]
     if children:
         lines.append("nested runs")
-        lines += [
-            f"  {_caller(child)}  {word(child.summary.status.value)}  {child.record.id}  {one_line(child.record.ref)}"
-            for child in children
-        ]
+        lines += [line for child in children for line in _child_lines(child, word, "  ")]
     if state.outputs:
         lines.append("outputs")
         lines += [f"  {name} = {value_text(value)}" for name, value in state.outputs.items()]
@@ -164,21 +162,23 @@ def text_lines(
     return lines
 
 
-def _child_document(child: RunRow) -> dict[str, Any]:
-    record, summary = child.record, child.summary
-    return {
+def _child_lines(child: NestedRun, word: Callable[[str], str], front: str) -> list[str]:
+    record, status = child.row.record, child.row.summary.status.value
+    line = f"{front}{caller_of(child)}  {word(status)}  {record.id}  {one_line(record.ref)}"
+    return [line, *(below for inner in child.below for below in _child_lines(inner, word, f"{front}  "))]
+
+
+def _child_document(child: NestedRun) -> dict[str, Any]:
+    record, summary = child.row.record, child.row.summary
+    shown = {
         "run": record.id,
-        "step": _caller(child),
+        "step": caller_of(child),
         "ref": record.ref,
         "status": summary.status.value,
         "createdAt": iso_time(record.created_at),
         "completedAt": iso_time(summary.completed_at),
     }
-
-
-def _caller(child: RunRow) -> str:
-    """The step of the parent that nests a run."""
-    return (child.record.parent_unit or "").removesuffix(":solo")
+    return {**shown, "children": [_child_document(inner) for inner in child.below]} if child.below else shown
 
 
 def _driven(state: State, driver: str | None) -> str:

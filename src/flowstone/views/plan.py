@@ -7,7 +7,10 @@ from typing import Any
 
 import msgspec
 
+from flowstone.expr.model import Expression, Literal, Record, Reference
+from flowstone.plan.checks.nesting import exports_of
 from flowstone.plan.model import FanOut, Output, Plan, Route, Step
+from flowstone.plan.units import ChildSpec
 from flowstone.views.specs import binding_view, bindings_of, engine_of, step_kind, target_kind
 
 
@@ -94,13 +97,50 @@ def _step(place: int, step: Step) -> dict[str, Any]:
             shown["route"] = route_view(action)
         case _:
             pass
-    shown["inputs"] = [reference.text for reference in step.inputs]
+    child = unit.spec if unit is not None and isinstance(unit.spec, ChildSpec) else None
+    shown["inputs"] = [reference.text for reference in step.inputs] if child is None else []
     shown["environment"] = [binding_view(b) for b in bindings_of(unit.spec)] if unit is not None else []
     shown["gate"] = _gate(step)
     if step.has_schema:
         shown["outputSchema"] = step.schema
-    shown["expansion"] = {"via": "direct"}
+    given: Expression | None = None if child is None else child.arguments
+    if unit is not None and unit.given is not None:
+        given = unit.given.values
+    if given is not None and (bound := _bound(given)):
+        shown["inputBindings"] = bound
+    shown["expansion"] = _expansion(unit.task if unit is not None else None) if child is None else _composed(child)
     return shown
+
+
+def _expansion(task: str | None) -> dict[str, Any]:
+    return {"via": "direct"} if task is None else {"via": "task", "taskRef": task}
+
+
+def _bound(given: Expression) -> list[dict[str, Any]]:
+    """What a target is given, by name in order: values, and references that are resolved at dispatch."""
+    assert isinstance(given, Record)
+    found: list[dict[str, Any]] = []
+    for name, value in given.fields:
+        if isinstance(value, Reference):
+            found.append({"kind": "reference", "name": name, "from": value.text})
+        elif isinstance(value, Literal):
+            found.append({"kind": "literal", "name": name, "value": value.value})
+    return found
+
+
+def _composed(child: ChildSpec) -> dict[str, Any]:
+    """The whole child: what it exports, and its steps in the same form."""
+    plan = msgspec.convert(child.plan, Plan, strict=True)
+    shown: dict[str, Any] = {
+        "via": "child",
+        "childRef": child.ref,
+        "childPlanHash": child.hash,
+        "childVia": "direct" if child.task is None else "task",
+    }
+    if child.task is not None:
+        shown["childTaskRef"] = child.task
+    shown["childOutputs"] = list(exports_of(plan))
+    return {**shown, "steps": [_step(place, step) for place, step in enumerate(plan.steps)]}
 
 
 def _gate(step: Step) -> dict[str, Any]:

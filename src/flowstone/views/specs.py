@@ -32,7 +32,7 @@ def target_kind(spec: AnySpec) -> str:
     """The kind of a unit's frozen target (akm facts 9.4)."""
     match spec:
         case ExecSpec():
-            return "shell"
+            return "shell" if spec.script is None else "script"
         case PromptTarget() | LlmSpec() | AgentSpec():
             return "command"
         case ChildSpec():

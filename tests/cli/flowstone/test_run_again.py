@@ -204,3 +204,54 @@ def test_an_action_that_moved_to_another_line_stands(run, project):
     again = run("flowstone", "run", "acts.yaml", "--reuse", run_id, "--yes")
     assert again.returncode == 0
     assert "a: started" not in again.stdout
+
+
+KID = """\
+apiVersion: orun.dev/v1
+kind: Workflow
+metadata: {{ name: kid }}
+steps:
+  - {{ name: k, run: [sh, -c, "echo k >> {log}"], outputs: {{ said: "'x'" }} }}
+"""
+OUTER = """\
+apiVersion: orun.dev/v1
+kind: Workflow
+metadata: {{ name: outer }}
+steps:
+  - {{ name: n, workflow: kid.yaml }}
+  - {{ name: z, needs: [n], run: [sh, -c, "echo z >> {log}; test -e {ok}"] }}
+"""
+
+
+@pytest.fixture
+def nested(project, tmp_path):
+    names = {"log": tmp_path / "log", "ok": tmp_path / "ok"}
+    (project / "kid.yaml").write_text(KID.format(**names))
+    (project / "outer.yaml").write_text(OUTER.format(**names))
+
+
+def _children(run):
+    return json.loads(run("flowstone", "status", "--last", "--format", "json").stdout)["children"]
+
+
+def test_a_nested_workflow_that_is_run_afresh_is_a_new_run(run, nested, ran):
+    assert run("flowstone", "run", "outer.yaml").returncode == 1
+    assert ran() == ["k", "z"]
+    assert run("flowstone", "resume", "--last").returncode == 1
+    assert ran() == ["z"]
+    assert run("flowstone", "resume", "--last", "--from", "n").returncode == 1
+    assert ran() == ["k", "z"]
+    assert run("flowstone", "resume", "--last", "--only", "n").returncode == 1  # z still has failed
+    assert ran() == ["k"]
+    children = _children(run)
+    assert [child["status"] for child in children] == ["succeeded"] * 3
+    assert len({child["run"] for child in children}) == 3
+
+
+def test_a_nested_workflow_that_is_unchanged_is_taken_over(run, nested, tmp_path, ran):
+    assert run("flowstone", "run", "outer.yaml").returncode == 1
+    ran()
+    (tmp_path / "ok").touch()
+    again = run("flowstone", "run", "outer.yaml", "--reuse", _last(run), "--yes")
+    assert "n  reused" in again.stderr
+    assert ran() == ["z"]

@@ -11,7 +11,8 @@ import pytest
 from msgspec.structs import replace
 
 from flowstone.formats.akm_common.prompts import JUDGE, UNIT
-from flowstone.plan.prompts import PromptContext, judge_messages, unit_messages
+from flowstone.plan.prompts import PromptContext, judge_messages, messages_of
+from flowstone.plan.units import LlmSpec
 
 HERE = Path(__file__).parent
 PLAIN = PromptContext(run="0199f2c4", step="review", unit="review:solo", params={"repo": "é/x", "a": [1, {"b": None}]})
@@ -19,6 +20,7 @@ ITEM = replace(PLAIN, unit="review.unit:abc", item='{"f":"one.c"}', index=3)
 INPUTS = {"steps.scan.output": {"z": 1, "a": "two\nlines"}, "steps.list.output[0]": "text"}
 SCHEMA = {"type": "object", "required": ["v"], "properties": {"v": {"type": "string"}}}
 INSTRUCTIONS = "Review the file you were given.\n\n- `$ARGUMENTS` and {{ braces }} stay\n"
+ASKED = LlmSpec(content=INSTRUCTIONS, engine="fake", endpoint="http://127.0.0.1/v1/chat/completions", model="m1")
 CONTEXTS = {
     "plain": PLAIN,
     "no_params": replace(PLAIN, params={}),
@@ -45,7 +47,7 @@ def prompt(name: str) -> str:
     if name == "judge":
         messages = judge_messages("review", JUDGE, "- all of it\n\n#### deeper", 'Step "review" executed 1 unit(s).')
         return "\n=====\n".join(f"{role}: {text}" for role, text in messages)
-    ((role, text),) = unit_messages(INSTRUCTIONS, UNIT, CONTEXTS[name])
+    ((role, text),) = messages_of(ASKED, UNIT, CONTEXTS[name])
     assert role == "user"
     return text
 

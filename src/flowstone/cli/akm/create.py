@@ -22,6 +22,7 @@ NAME = re.compile(r"[a-z0-9][a-z0-9._/-]*")
 @click.command("create", epilog="Examples: akm workflow create release · akm workflow create release --from draft.md")
 @click.argument("name", required=False)
 @click.option("--path", "folder", metavar="DIR", help="A folder below workflows/.")
+@click.option("--bundle", metavar="NAME", help="The bundle to write it to; without it the default one.")
 @click.option("--from", "origin", metavar="FILE", help="Take the text of FILE, which must be a sound workflow.")
 @click.option("--force", is_flag=True, help="Replace an existing workflow (with --from or --reset).")
 @click.option("--reset", is_flag=True, help="Use the template, also over an existing workflow (with --force).")
@@ -30,6 +31,7 @@ NAME = re.compile(r"[a-z0-9][a-z0-9._/-]*")
 def command(
     name: str | None,
     folder: str | None,
+    bundle: str | None,
     origin: str | None,
     force: bool,
     output: Output,
@@ -52,12 +54,23 @@ def command(
         )
     path_name = asset_name(name, folder)
     with Flowstone() as flow:
-        root = flow.wiring.settings.bundle.root
+        root = _root(flow, bundle)
         text = template(name) if origin is None else _sound_text(flow, origin)
         path = os.path.join(root, "workflows", *path_name.split("/")) + ".md"
         _refuse_existing(path, path_name, force)
         _write(root, path, text)
-        emit({"ok": True, "ref": f"workflows/{path_name}", "path": path, "stashDir": root}, output)
+        ref = f"workflows/{path_name}" if bundle is None else f"{bundle}//workflows/{path_name}"
+        emit({"ok": True, "ref": ref, "path": path, "stashDir": root}, output)
+
+
+def _root(flow: Flowstone, bundle: str | None) -> str:
+    settings = flow.wiring.settings
+    if bundle is None:
+        return settings.bundle.root
+    roots = {one.name: one.root for one in settings.bundles}
+    if bundle not in roots:
+        raise InputError(f'There is no bundle "{bundle}".', hint=f"Those that there are: {', '.join(roots)}.")
+    return roots[bundle]
 
 
 def asset_name(name: str, folder: str | None) -> str:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from flowstone.views.lint import Linted
 
 TYPES = ("agents", "commands", "memories", "skills", "workflows", "lessons", "tasks", "knowledge", "facts")
+PROMPTS = ("commands", "agents")
 FRONT_MATTER = re.compile(rb"\A(?:\xef\xbb\xbf)?---[ \t]*(\r\n|\r|\n)(.*?)^---[ \t]*(?:\r|\n|\Z)", re.S | re.M)
 UPDATED = re.compile(rb"""^["']?updated["']?[ \t]*:""", re.M)
 BLOCK = re.compile(rb"\A(?:[ \t]*(?:#[^\r\n]*)?[\r\n]+)*[^\s#{]")
@@ -46,6 +47,8 @@ def command(kind: str | None, folder: str | None, fix: bool, fail_on_flagged: bo
             found += env_files(flow, root)
     if kind in (None, "tasks"):
         found += linted_tasks(root)
+    for family in PROMPTS if kind is None else (kind,):
+        found += linted_prompts(root, family) if family in PROMPTS else []
     view = lint_view(found)
     emit(view, output, {Format.TEXT: lint_text})
     return exit_codes.FAILED if fail_on_flagged and view["flagged"] else exit_codes.OK
@@ -67,6 +70,17 @@ def linted_tasks(root: str) -> list[Linted]:
             for path in _files(os.path.join(root, "tasks"), (".yml",))
             for _, found in flow.lint([path])
         ]
+
+
+def linted_prompts(root: str, family: str) -> list[Linted]:
+    """What is wrong with the commands or the agents of a bundle."""
+    from flowstone.api.prompts import diagnose
+    from flowstone.views.lint import PROMPT, Linted
+
+    return [
+        Linted(os.path.relpath(path, root).replace(os.sep, "/"), diagnose(path, family), issue=PROMPT)
+        for path in _files(os.path.join(root, family), (".md",))
+    ]
 
 
 def linted(flow: Flowstone, root: str, path: str, fix: bool) -> Linted:

@@ -9,10 +9,13 @@ from flowstone.cli.lazy import LazyGroup, Verb
 from flowstone.cli.program import leave, run_program, version_option
 
 VERBS = {
+    "bundle": Verb("flowstone.cli.akm.bundle", "List and make bundles, the folders of assets."),
     "config": Verb("flowstone.cli.akm.config", "Read and change the configuration."),
+    "curate": Verb("flowstone.cli.akm.curate", "Show the few assets that have to do with a task."),
     "env": Verb("flowstone.cli.akm.env", "Keep variables for commands in env assets."),
     "lint": Verb("flowstone.cli.akm.lint", "Check assets for mistakes."),
     "log": Verb("flowstone.cli.akm.log", "Show what runs have recorded."),
+    "search": Verb("flowstone.cli.akm.search", "Find assets by words."),
     "secret": Verb("flowstone.cli.akm.secret", "Keep secrets that env assets name."),
     "show": Verb("flowstone.cli.akm.show", "Show an asset with its parameters and steps."),
     "task": Verb("flowstone.cli.akm.task", "Write, run and schedule tasks."),

@@ -104,11 +104,13 @@ def emit_status(
 ) -> None:
     """Print the envelope of a run as it stands."""
     from flowstone.cli.akm.text import writers
+    from flowstone.views.children import children_view
     from flowstone.views.status import status_view
 
     word, now = word_of(flow), flow.wiring.clock.now_ms()
     peek = _peek(flow, view.row.record.id)
     envelope = status_view(view.row, view.state, word, now, verb=verb, units=units, warnings=warnings, peek=peek)
+    envelope = {**envelope, **children_view(view.children, word, view.row.record.id)}
     emit(envelope, output, writers(view.row, view.state, word, now))
 
 

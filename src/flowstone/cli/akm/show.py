@@ -1,4 +1,4 @@
-"""`akm show`: a workflow asset with its parameters, its steps and its active run."""
+"""`akm show`: a stored asset; a workflow with its parameters, its steps and its active run."""
 
 from __future__ import annotations
 
@@ -21,12 +21,21 @@ if TYPE_CHECKING:
 @click.argument("target")
 @output_options()
 def command(target: str, output: Output) -> None:
-    """Show the workflow TARGET: what it needs, what each of its steps does, and its active run."""
+    """Show the asset TARGET. Of a workflow: what it needs, what each of its steps does, and its active run."""
     from flowstone.api import Flowstone
+    from flowstone.api.prompts import family_of, show
+    from flowstone.api.showing import is_plain, show_plain
     from flowstone.cli.akm.runs import reading_store, word_of
     from flowstone.views.show import show_view
 
     with Flowstone() as flow:
+        if is_plain(target):
+            emit(show_plain(flow, target), output)
+            return
+        family = family_of(target)
+        if family is not None:
+            emit(show(flow, target, family), output)
+            return
         workflow = flow.compile(target)
         plan = workflow.compiled.plan
         if plan is None:

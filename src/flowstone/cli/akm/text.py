@@ -34,6 +34,10 @@ def run_text(envelope: dict[str, Any]) -> str:
     lines += [f"  {line}" for line in _facts(run, envelope)]
     lines += [_step_line(step) for step in envelope.get("workflow", {}).get("steps", [])]
     lines += [_executed_line(step) for step in envelope.get("executed", [])]
+    if envelope.get("children"):
+        lines += ["", "child runs:", *_child_lines(envelope["children"], "  ")]
+    if envelope.get("childBlocked"):
+        lines += ["", *_commands(envelope["childBlocked"]["resume"], envelope["childBlocked"]["then"], "  ")]
     if envelope.get("units"):
         lines += ["", *(_unit_line(unit) for unit in envelope["units"])]
     return "\n".join(lines)
@@ -71,6 +75,22 @@ def _step_line(step: dict[str, Any]) -> str:
     used = usage_text(step.get("usage"))
     words = [step["id"], step["status"], *([used] if used else []), one_line(short_unit(about))]
     return f"  {GLYPHS.get(step['status'], '?')} {'  '.join(words)}".rstrip()
+
+
+def _child_lines(children: list[dict[str, Any]], front: str) -> list[str]:
+    """The tree of child runs, two spaces a level; a blocked one has the commands to go on below it."""
+    lines = []
+    for child in children:
+        words = [child["runId"], child["status"], one_line(child["workflowRef"]), f"(step {child['stepId']})"]
+        lines.append(f"{front}{GLYPHS.get(child['status'], '?')} {'  '.join(words)}")
+        if "resume" in child:
+            lines += _commands(child["resume"]["command"], child["resume"]["then"], f"{front}  ")
+        lines += _child_lines(child.get("children", []), f"{front}  ")
+    return lines
+
+
+def _commands(resume: str, then: str, front: str) -> list[str]:
+    return [f"{front}resume: {resume}", f"{front}then:   {then}"]
 
 
 def _executed_line(step: dict[str, Any]) -> str:

@@ -66,7 +66,10 @@ def _rendered(flow: Flowstone, view: RunView, form: str, units: bool) -> str:
 def _hint(view: RunView) -> str:
     """What to do next with a run that stopped."""
     if view.state.status in ("failed", "held") or view.state.interrupted is not None:
-        return f"go on with: flowstone resume {view.row.record.id}\n"
+        from flowstone.views.children import stopped_below
+
+        runs = (*stopped_below(view.state, view.children), view.row.record.id)
+        return f"go on with: {' && '.join(f'flowstone resume {run}' for run in runs)}\n"
     return ""
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from flowstone.cli.render.lines import PlainLines, summary
 from flowstone.cli.render.terminal import say, terminal_of
+from flowstone.views.children import stopped_with_a_child
 from flowstone.views.progress import Word
 
 if TYPE_CHECKING:
@@ -65,4 +66,6 @@ def next_steps(report: DriveReport, state: State) -> list[str]:
         lines.append("a resume allows the step its executions anew")
     elif report.end.halt == "steps-spent":
         lines.append("stopped: as many steps ended as --max-steps allows")
+    if stopped_with_a_child(state):
+        return [*lines, "see how to go on with: flowstone status --last"]
     return [*lines, "go on with:  flowstone resume --last", "see why with: flowstone status --last --units"]

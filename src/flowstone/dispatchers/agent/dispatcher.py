@@ -94,7 +94,7 @@ class AgentDispatcher:
         if left is not None and left <= 0:
             return call.over_time(Outcome(Reason.TIMEOUT))
         with _schema_file(call) as schema_file:
-            command = _command(call, task_of(call.dispatch, messages, schema_file), left, self._env)
+            command = _command(call, task_of(call, messages, schema_file), left, self._env)
             problem = _too_long(command)
             if problem is not None:
                 return refused(call.spec, Reason.DISPATCH_ERROR, problem)
@@ -132,19 +132,20 @@ def secrets_of(harness: Harness, env: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(env[name] for name in harness.passed if name in env and name not in harness.plain)
 
 
-def task_of(dispatch: Dispatch, messages: Messages, schema_file: str | None = None) -> Task:
-    """The messages as a program takes them: one prompt, and the system text of a judge."""
-    spec = dispatch.spec
-    assert isinstance(spec, AgentSpec)
-    system = [text for role, text in messages if role == "system"]
+def task_of(call: _Call, messages: Messages, schema_file: str | None = None) -> Task:
+    """The messages as a program takes them: one prompt, and the system text of a judge or a persona."""
+    dispatch, spec = call.dispatch, call.spec
+    apart = spec.judges or not call.harness.persona_in_prompt
+    system = [text for role, text in messages if role == "system" and apart]
     return Task(
-        prompt="\n\n".join(text for role, text in messages if role != "system"),
+        prompt="\n\n".join(text for role, text in messages if role != "system" or not apart),
         system="\n\n".join(system) if system else None,
         model=spec.model,
         agent=spec.agent,
         args=spec.args,
         structured=dispatch.has_schema and not spec.judges,
         schema_file=schema_file,
+        tools=spec.tools,
     )
 
 

@@ -14,7 +14,8 @@ class Task(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a program is asked for. `args` are the engine's own and come first.
 
     `structured` asks for the program's JSON output form; `schema_file` holds the schema of the
-    answer for a program that takes one; `system` is the system text of a judge.
+    answer for a program that takes one; `system` is the system text of a judge or a persona. `tools` may
+    be used without asking.
     """
 
     prompt: str
@@ -24,6 +25,7 @@ class Task(msgspec.Struct, frozen=True, omit_defaults=True):
     args: tuple[str, ...] = ()
     structured: bool = False
     schema_file: str | None = None
+    tools: tuple[str, ...] = ()
 
     @property
     def whole(self) -> str:
@@ -66,7 +68,7 @@ class Harness(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `passed` are the variables that it gets beside the common ones, `plain` those of them whose
     values are no secrets. `variables` gives further ones from a task. `takes_schema` has the schema
-    written to a file. `read` raises NoAnswer.
+    written to a file, `persona_in_prompt` a persona in front of the prompt. `read` raises NoAnswer.
     """
 
     program: str
@@ -76,3 +78,4 @@ class Harness(msgspec.Struct, frozen=True, omit_defaults=True):
     plain: tuple[str, ...] = ()
     variables: Callable[[Task], tuple[tuple[str, str], ...]] = lambda task: ()
     takes_schema: bool = False
+    persona_in_prompt: bool = False

@@ -19,12 +19,13 @@ from flowstone.dispatchers.process.guard_client import Guard
 from flowstone.dispatchers.process.lines import Lines
 from flowstone.dispatchers.process.result import Output, Performed, outcome_of, refused
 from flowstone.errors import DispatchSetupError
-from flowstone.plan.units import EnvBinding, ExecSpec
+from flowstone.plan.units import EnvBinding, ExecSpec, ScriptFile
 from flowstone.ports.dispatcher import Dispatch, OutputLines, Workspace
 from flowstone.redaction import Redactor
 from flowstone.run.outcome import Outcome, Reason, failed
 
 if TYPE_CHECKING:
+    from flowstone.dispatchers.process.scripts import Scripts
     from flowstone.dispatchers.process.worktrees import Worktrees
 
 
@@ -37,6 +38,8 @@ class Started(msgspec.Struct, frozen=True):
     guard: Guard
     cwd: str
     lines: tuple[Lines, ...]
+    script: str | None = None
+    """The file that was written for it alone."""
 
 
 class Service:
@@ -93,6 +96,7 @@ class ProcessDispatcher:
         self._closed = False
         self._extended: dict[tuple[str, ...], Redactor] = {}
         self._worktrees: Worktrees | None = None
+        self._scripts: Scripts | None = None
 
     @property
     def folder(self) -> str:
@@ -247,9 +251,29 @@ class ProcessDispatcher:
                 cwd=working_directory(_text(spec.cwd), spec.cwd_rule, workspace),
                 marks=_marks(spec, dispatch),
             )
+            if spec.script is not None:
+                return self._scripted(dispatch, command, redactor, spec.script)
             return self._attempt(dispatch, spec, command, redactor, listen)
         except CannotStart as error:
             raise error.redacted(redactor) from error
+
+    def _scripted(self, dispatch: Dispatch, command: Command, redactor: Redactor, script: ScriptFile) -> Started:
+        """Start a stored script, from a file that goes when its command has ended or cannot be started."""
+        from flowstone.dispatchers.process.scripts import Scripts, interpreter_of, remove_script
+
+        spec = dispatch.spec
+        assert isinstance(spec, ExecSpec)
+        if self._scripts is None:
+            self._scripts = Scripts()
+        path = self._scripts.write(script, dispatch.run)
+        program = interpreter_of(spec, command.environment)
+        command = msgspec.structs.replace(command, argv=(program, *command.argv[1:], path))
+        try:
+            started = self._attempt(dispatch, spec, command, redactor, None)
+        except BaseException:
+            remove_script(path)
+            raise
+        return msgspec.structs.replace(started, script=path)
 
     def _attempt(
         self,
@@ -300,6 +324,10 @@ class ProcessDispatcher:
         self._running.discard(started.attempt)
         for line in started.lines:
             line.finish()
+        if started.script is not None:
+            from flowstone.dispatchers.process.scripts import remove_script
+
+            remove_script(started.script)
 
     def _live_guard(self) -> Guard:
         if self._guard is None or not self._guard.alive:

@@ -7,7 +7,7 @@ from typing import Any
 
 from flowstone.formats.akm_common.codes import usage_code_of
 from flowstone.plan.model import Plan
-from flowstone.ports.dialect import Given, Resolved, Via
+from flowstone.ports.dialect import Given, Resolved, StoppedChild, Via
 from flowstone.ports.projection import Projection
 from flowstone.run.events import RunStatus, Status
 
@@ -57,6 +57,14 @@ class AkmDialect:
 
     def connections(self, plan: Plan, given: Given) -> dict[str, Any]:
         return {}
+
+    def bare_exports(self, run_id: str) -> dict[str, Any]:
+        return {"runId": run_id, "status": self.word(RunStatus.SUCCEEDED)}
+
+    def stopped(self, child: StoppedChild) -> str:
+        from flowstone.formats.akm_common.children import account
+
+        return account(child)
 
     def word(self, status: str) -> str:
         return _WORDS.get(status, status)

@@ -17,6 +17,7 @@ from flowstone.expr.refs import parse_reference
 from flowstone.formats.akm_common import document as ir
 from flowstone.formats.akm_common.commands import argv_of_run
 from flowstone.formats.akm_common.prompts import JUDGE, UNIT
+from flowstone.formats.akm_prompts.template import expand
 from flowstone.plan import model as plan
 from flowstone.plan.units import (
     AnySpec,
@@ -67,7 +68,10 @@ POLICIES = plan.Policies(
     on_output_error=plan.OnOutputError.ROLL_BACK,
     empty_text_absent=True,
     reuse_units=True,
-    hashing=plan.HashRule(prefix="akm.workflow.unit\0v7\0", version=7),
+    children=plan.ChildRule.BY_HAND,
+    hashing=plan.HashRule(
+        prefix="akm.workflow.unit\0v7\0", version=7, child_prefix="akm.workflow.child-invocation\0v1\0"
+    ),
     preamble=UNIT,
 )
 BACKOFF = plan.Backoff(reasons=("llm_rate_limit",))
@@ -171,26 +175,44 @@ def _spec(step: ir.Step, options: ir.UnitOptions, defaults: ir.Defaults) -> AnyS
     if step.run is not None:
         argv = argv_of_run(step.shell or "sh", step.run)
         return ExecSpec(argv=argv, cwd=step.working_directory, env=_literal_env(step), environment=ENVIRONMENT)
-    if step.command_mode == "literal" and not step.env:
-        return PromptTarget(
-            content=(step.with_ or {})["content"],
-            engine=options.engine or defaults.engine,
-            model=options.model or defaults.model,
-            llm=_merge(defaults.llm, options.llm),
-            env=options.env,
-            own_model=options.model is not None,
-            own_llm=options.llm,
-        )
+    content = _content(step)
+    prompt = PromptTarget(
+        content=content or "",
+        engine=options.engine or defaults.engine,
+        model=options.model or defaults.model,
+        llm=_merge(defaults.llm, options.llm),
+        env=options.env,
+        own_model=options.model is not None,
+        own_llm=options.llm,
+        values=() if content is None else _literal_env(step),
+    )
+    if content is not None:
+        return prompt
+    stored = (step.with_ or {})["ref"] if step.command_mode == "stored-ref" else step.uses
     return AssetTarget(
-        ref=step.uses or "",
+        ref=stored or "",
         arguments=step.with_,
         has_arguments=step.with_ is not None,
         mode=step.command_mode,
         env=_literal_env(step),
+        environment=ENVIRONMENT,
+        prompt=prompt,
     )
 
 
-def _literal_env(step: ir.Step) -> tuple[EnvBinding, ...]:
+def _content(step: ir.Step) -> str | None:
+    """The prompt that stands in a step itself, its arguments filled in; None where it stands elsewhere."""
+    given = step.with_ or {}
+    match step.command_mode:
+        case "literal":
+            return str(given["content"])
+        case "portable-template":
+            return expand(given["content"], given.get("arguments", ""))
+        case _:
+            return None
+
+
+def _literal_env(step: ir.Step) -> tuple[LiteralEnv, ...]:
     return tuple(LiteralEnv(name, value) for name, value in (step.env or {}).items())
 
 
@@ -224,10 +246,8 @@ def _gate(step: ir.Step) -> plan.Gate | None:
 def _instructions(step: ir.Step) -> str | None:
     if step.run is not None:
         return f"Run {step.run}."
-    if step.command_mode == "literal":
-        content: str = (step.with_ or {})["content"]
-        return content
-    return step.instructions
+    content = _content(step)
+    return step.instructions if content is None else content
 
 
 def _param(name: str, schema: dict[str, Any]) -> plan.Param:

@@ -10,6 +10,7 @@ from flowstone.formats.akm_common.fields import read_object
 from flowstone.formats.akm_common.links import Links, Reading
 from flowstone.formats.akm_common.targets import Family, classify_uses
 from flowstone.formats.akm_github import grammar
+from flowstone.formats.akm_prompts.template import TOKEN, foreign_construct
 from flowstone.source.cursor import Cursor
 from flowstone.source.tree import Mapping, Scalar
 from flowstone.values import clip
@@ -71,10 +72,22 @@ def _arguments_problem(found: dict[str, Cursor]) -> str | None:
     for name, entry in found.items():
         if not isinstance(entry.node, Scalar) or not isinstance(entry.node.value, str):
             return f'must have a string as "{name}"'
+    problem = _template_problem(found)
+    if problem is not None:
+        return problem
     ref = found.get("ref")
     if ref is not None and isinstance(ref.node, Scalar) and classify_uses(ref.node.text) is not Family.COMMAND:
         return f'must name a command as "ref" (commands/<name>), got "{clip(ref.node.text, 80)}"'
     return None
+
+
+def _template_problem(found: dict[str, Cursor]) -> str | None:
+    """What a template holds that is never replaced; a content that takes no arguments stands as it is."""
+    content = found["content"].node if "content" in found else None
+    if not isinstance(content, Scalar) or ("arguments" not in found and TOKEN not in content.text):
+        return None
+    foreign = foreign_construct(content.text)
+    return None if foreign is None else f"holds {foreign[0]}"
 
 
 def read_scalars(at: Cursor) -> dict[str, Any]:

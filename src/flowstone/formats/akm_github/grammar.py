@@ -14,4 +14,3 @@ SHELLS = ("bash", "sh", "zsh", "pwsh", "powershell", "cmd")
 UNSAFE_KEYS = ("__proto__", "prototype", "constructor")
 EXPRESSION = "${{"
 WITH_KEY = r"^[A-Za-z_][A-Za-z0-9_.-]{0,127}$"
-ARGUMENTS_TOKEN = "$ARGUMENTS"

@@ -16,6 +16,7 @@ from flowstone.formats.akm_common.links import Links
 from flowstone.formats.akm_common.targets import Family, Refusal, classify_uses
 from flowstone.formats.akm_github import grammar
 from flowstone.formats.akm_github.bindings import read_bindings, read_command_arguments, read_scalars
+from flowstone.formats.akm_prompts.template import TOKEN
 from flowstone.plan import bounds
 from flowstone.source.cursor import Cursor
 from flowstone.source.tree import Mapping, Scalar, Sequence
@@ -147,7 +148,7 @@ def _read_builtin(uses: Cursor, given: Cursor | None) -> dict[str, Any]:
     mode: Literal["literal", "stored-ref", "portable-template"] = "literal"
     if "ref" in arguments:
         mode = "stored-ref"
-    elif "arguments" in arguments or grammar.ARGUMENTS_TOKEN in arguments["content"]:
+    elif "arguments" in arguments or TOKEN in arguments["content"]:
         mode = "portable-template"
     return {"with_": arguments, "command_mode": mode}
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
+
 from flowstone.diagnostics import Place
 from flowstone.formats.akm_common import document as ir
 from flowstone.formats.akm_common.lower import lower
 from flowstone.formats.akm_common.targets import Family
-from flowstone.formats.akm_github.grammar import ARGUMENTS_TOKEN
+from flowstone.formats.akm_prompts.template import TOKEN
 from flowstone.formats.akm_task.document import Task
-from flowstone.plan.model import Plan, SourceFile
+from flowstone.plan.model import Plan, Single, SourceFile
+from flowstone.plan.units import AssetTarget, PromptTarget
 
 STEP = "task"
 
@@ -28,7 +31,22 @@ def lower_task(task: Task, name: str, source: SourceFile) -> Plan:
         jobs=(ir.Job(id="task", needs=(), steps=(step,), source=span),),
         source=span,
     )
-    return lower(document, source)
+    return _asking(task, lower(document, source))
+
+
+def _asking(task: Task, plan: Plan) -> Plan:
+    """The plan with the agent and the tools that the task asks for, where its target is a prompt."""
+    tools = (task.dispatch.tools,) if isinstance(task.dispatch.tools, str) else tuple(task.dispatch.tools or ())
+    step = plan.steps[0]
+    spec = step.unit.spec if step.unit is not None else None
+    prompt = spec.prompt if isinstance(spec, AssetTarget) else spec
+    if not isinstance(prompt, PromptTarget) or (task.dispatch.agent is None and not tools):
+        return plan
+    prompt = msgspec.structs.replace(prompt, agent=task.dispatch.agent, tools=tools)
+    spec = msgspec.structs.replace(spec, prompt=prompt) if isinstance(spec, AssetTarget) else prompt
+    assert step.unit is not None
+    action = Single(msgspec.structs.replace(step.unit, spec=spec))
+    return msgspec.structs.replace(plan, steps=(msgspec.structs.replace(step, action=action),))
 
 
 def step_of(task: Task, step_id: str, span: ir.Span) -> ir.Step:
@@ -61,5 +79,5 @@ def command_mode(task: Task) -> Literal["literal", "stored-ref", "portable-templ
         return None
     if "ref" in arguments:
         return "stored-ref"
-    templated = "arguments" in arguments or ARGUMENTS_TOKEN in arguments["content"]
+    templated = "arguments" in arguments or TOKEN in arguments["content"]
     return "portable-template" if templated else "literal"

@@ -10,7 +10,7 @@ from flowstone.errors import InputError
 from flowstone.formats.orun import grammar
 from flowstone.formats.orun.inputs import resolve_inputs
 from flowstone.plan.model import Plan
-from flowstone.ports.dialect import Given, Resolved
+from flowstone.ports.dialect import Given, Resolved, StoppedChild
 from flowstone.run.events import ENDED, DriverStarted, Event, RunClosed, RunStatus, Status, StepClosed
 from flowstone.run.outcome import Outcome
 from flowstone.run.state import Attempt, State, StepState
@@ -51,6 +51,12 @@ class OrunDialect:
         if complaints:
             raise InputError("\n".join(complaints))
         return {name: dict(fields) for name, fields in given.connections.items()}
+
+    def bare_exports(self, run_id: str) -> dict[str, Any]:
+        return {}
+
+    def stopped(self, child: StoppedChild) -> str:
+        return f"workflow {child.ref}: {child.error or 'it stopped'}"
 
     def word(self, status: str) -> str:
         return word_of(status)

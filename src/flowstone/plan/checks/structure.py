@@ -122,14 +122,22 @@ def _action(step: Step) -> Iterator[str]:
         yield "a timeout is positive"
     if unit.has_schema:
         yield from _schema(unit.schema, "the unit's output schema")
-    if isinstance(unit.spec, ExecSpec) and not unit.spec.argv:
-        yield "a command has at least one argument"
+    if isinstance(unit.spec, ExecSpec):
+        yield from _command(unit.spec)
     if isinstance(unit.spec, ApprovalSpec) and unit.spec.timeout_ms is not None and unit.spec.timeout_ms <= 0:
         yield "a timeout is positive"
     if isinstance(unit.spec, ChildSpec) and unit.spec.plan is not None:
         yield from _nested(unit.spec.plan)
     if isinstance(unit.spec, (LlmSpec, AgentSpec)):
         yield from _engine(unit.spec)
+
+
+def _command(spec: ExecSpec) -> Iterator[str]:
+    if not spec.argv:
+        yield "a command has at least one argument"
+    name = spec.script.name if spec.script is not None else "script"
+    if name in ("", ".", "..") or "/" in name or "\0" in name:
+        yield f"{name!r} is no name of a script's file"
 
 
 def _nested(built: Any) -> Iterator[str]:

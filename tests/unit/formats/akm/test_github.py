@@ -50,7 +50,10 @@ jobs:
     assert lint.instructions == "Run bun run lint."
     assert lint.name == "Lint"
     assert review.needs == ("lint",)
-    assert review.unit.spec == AssetTarget("akm/command", {"ref": "commands/review"}, True, "stored-ref")
+    assert isinstance(review.unit.spec, AssetTarget)
+    assert review.unit.spec.ref == "commands/review"
+    assert review.unit.spec.arguments == {"ref": "commands/review"}
+    assert review.unit.spec.mode == "stored-ref"
 
 
 @pytest.mark.parametrize(
@@ -210,16 +213,40 @@ def test_a_binding_may_be_any_json() -> None:
 
 
 def test_modes_of_the_builtin_command() -> None:
-    literal, template, arguments = plan_of(
+    literal, template, arguments, filled, untouched = plan_of(
         job(
             "- { id: a, uses: akm/command, with: { content: Do. } }\n"
             "- { id: b, uses: akm/command, with: { content: Do $ARGUMENTS. } }\n"
-            "- { id: c, uses: akm/command, with: { content: '', arguments: '' } }"
+            "- { id: c, uses: akm/command, with: { content: '', arguments: '' } }\n"
+            "- { id: d, uses: akm/command, with: { content: 'Do $ARGUMENTS twice: $ARGUMENTS.',"
+            " arguments: '$& and $ARGUMENTS' } }\n"
+            "- { id: e, uses: akm/command, env: { A: 1 }, with: { content: 'Say $HOME and {{ x }}.' } }"
         )
     ).steps
     assert literal.unit.spec == PromptTarget("Do.")
-    assert template.unit.spec.mode == "portable-template"
-    assert arguments.unit.spec.arguments == {"content": "", "arguments": ""}
+    assert template.unit.spec == PromptTarget("Do .")
+    assert arguments.unit.spec == PromptTarget("")
+    assert filled.unit.spec == PromptTarget("Do $& and $ARGUMENTS twice: $& and $ARGUMENTS.")
+    assert filled.instructions == filled.unit.spec.content
+    assert untouched.unit.spec == PromptTarget("Say $HOME and {{ x }}.", values=(LiteralEnv("A", "1"),))
+
+
+@pytest.mark.parametrize(
+    ("content", "construct"),
+    [
+        ("$ARGUMENTS and ${HOME}", "${HOME}"),
+        ("$ARGUMENTS and $(date)", "$(date)"),
+        ("$ARGUMENTS and $1", "$1"),
+        ("$ARGUMENTS and $HOME", "$HOME"),
+        ("$ARGUMENTS_ALL of $ARGUMENTS", "$ARGUMENTS_ALL"),
+        ("$ARGUMENTS and {{ x }}", "{{"),
+    ],
+)
+def test_a_template_holds_no_other_substitution(content: str, construct: str) -> None:
+    found = job(f"- {{ id: a, uses: akm/command, with: {{ content: '{content}' }} }}")
+    (problem,) = found.diagnostics
+    assert problem.code == "builtin-command-inputs"
+    assert construct in problem.message
 
 
 def test_a_secret_in_a_literal_env_is_warned_about() -> None:

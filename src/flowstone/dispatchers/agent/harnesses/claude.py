@@ -8,7 +8,8 @@ from flowstone.dispatchers.agent.printed import at, more, objects, text_at, told
 
 def arguments(task: Task) -> tuple[str, ...]:
     form = ("--output-format", "json") if task.structured else ()
-    options = (*task.system_option, *task.model_option, *task.agent_option)
+    tools = ("--allowedTools", ",".join(task.tools)) if task.tools else ()
+    options = (*task.system_option, *task.model_option, *task.agent_option, *tools)
     return (*task.args, *options, *form, "--print", "--", task.prompt)
 
 

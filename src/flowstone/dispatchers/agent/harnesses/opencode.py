@@ -39,4 +39,5 @@ HARNESS = Harness(
     read=read,
     passed=("OPENCODE_API_KEY", "OPENCODE_CONFIG"),
     plain=("OPENCODE_CONFIG",),
+    persona_in_prompt=True,  # today's program has no option --system-prompt
 )
