@@ -69,7 +69,7 @@ class Killed:
         """The commands that the journals say have succeeded, with how often each was begun by now."""
         with self.flow() as flow:
             view = flow.status(flow.last())
-            states = [view.state, *(flow.status(child.record.id).state for child in view.children)]
+            states = [view.state, *(flow.status(child.row.record.id).state for child in view.children)]
         ran = self.lines("ran")
         return {s.id: ran.count(s.id) for state in states for s in state.order if s.status == "succeeded"}
 

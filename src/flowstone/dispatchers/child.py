@@ -51,10 +51,10 @@ class ChildDispatcher:
             digest=spec.digest,
             arguments=arguments if isinstance(arguments, dict) else {},
             provenance=spec.provenance,
-            hash=dispatch.hash,
-            afresh=dispatch.afresh,
             grants=spec.grants,
             take_up=spec.take_up,
+            hash=dispatch.hash,
+            afresh=dispatch.afresh,
         )
 
     def _plan(self, step: str, spec: ChildSpec) -> Plan:

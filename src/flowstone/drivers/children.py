@@ -172,7 +172,7 @@ class LocalChildRuns:
             plan=encode_plan(plan if frozen else scrubbed(plan, self._scrubber(resolved))),
             plan_hash=plan_hash(encode_plan(plan)),
             created_at=clock.now_ms(),
-            source_path=path if is_remote(path) else os.path.normpath(os.path.join(_folder_of(parent), invocation.ref)),
+            source_path=os.path.join(parent.cwd, path) if frozen else _place_of(path, parent, invocation.ref),
             source_digest=invocation.digest,
             params=stored,
             provenance=invocation.provenance or parent.provenance,
@@ -228,10 +228,13 @@ class LocalChildRuns:
         return await _to_its_end(driver, drive())
 
 
-def _folder_of(parent: RunRecord) -> str:
-    """Where the paths start from that a workflow nests others by; a fetched one lies where it was started."""
-    path = parent.source_path
-    return parent.cwd if path is None or is_remote(path) else os.path.dirname(path)
+def _place_of(path: str, parent: RunRecord, ref: str) -> str:
+    """Where a file lies that its parent names by a path: beside it; of a fetched parent, where that was started."""
+    if is_remote(path):
+        return path
+    above = parent.source_path
+    folder = parent.cwd if above is None or is_remote(above) else os.path.dirname(above)
+    return os.path.normpath(os.path.join(folder, ref))
 
 
 def _granted(invocation: Invocation, connections: dict[str, Any]) -> dict[str, Any]:

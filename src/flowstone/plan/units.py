@@ -238,11 +238,11 @@ class ChildSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ch
     plan: Any = None
     digest: str = ""
     provenance: tuple[tuple[str, str], ...] = ()
+    grants: tuple[tuple[str, str], ...] = ()
+    take_up: TakeUp = TakeUp.FIRST_ATTEMPT
     hash: str = ""
     task: str | None = None
     schemas: Any = None
-    grants: tuple[tuple[str, str], ...] = ()
-    take_up: TakeUp = TakeUp.FIRST_ATTEMPT
 
 
 class ApprovalSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="approval", omit_defaults=True):
