@@ -213,8 +213,12 @@ class Wiring:
                     return store, store.resolve_id(run_id)
                 except UnknownRun:
                     continue
+        from flowstone.stores.lookup import PREFIX_CHARS
+
         raise UnknownRun(
-            f'Workflow run "{run_id}" not found.', hint="List the runs of this folder with: flowstone list"
+            f'Workflow run "{run_id}" not found.',
+            hint=("" if len(run_id) >= PREFIX_CHARS else f"Give {PREFIX_CHARS} characters of its id or more. ")
+            + "List the runs of this folder with: flowstone list",
         )
 
     def workspace(self, row: RunRow) -> Workspace:

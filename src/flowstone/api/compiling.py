@@ -30,6 +30,7 @@ class Compiling:
 
     def compile(self, target: str) -> Workflow:
         """Compile a file or an asset ref. Mistakes are in the result's `diagnostics`, not raised."""
+        target = os.fspath(target)
         if is_remote(target):
             return self._compiled_remote(target)
         if self.language is not None or is_path(target):

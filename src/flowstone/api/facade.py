@@ -73,7 +73,7 @@ class Flowstone:
     def lint(self, targets: Sequence[str]) -> list[tuple[str, tuple[Diagnostic, ...]]]:
         """The diagnostics of each file, sorted by place; a file that cannot be read is one of them."""
         results = []
-        for target in targets:
+        for target in [targets] if isinstance(targets, str) else targets:
             try:
                 results.append((target, self.compile(target).diagnostics))
             except (SourceError, NotFound) as error:

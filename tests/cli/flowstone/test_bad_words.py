@@ -87,3 +87,27 @@ def test_a_notification_that_never_stops_talking_is_bounded(run, tmp_path):
     ended = run("flowstone", "run", "one.md")
     assert (ended.returncode, "ended with 3: " in ended.stdout) == (0, True)
     assert len(ended.stdout) < 5_000
+
+
+def test_a_data_folder_that_is_a_file_is_told(run, tmp_path):
+    (tmp_path / "file").write_text("")
+    refused = run("akm", "workflow", "list", AKM_DATA_DIR=str(tmp_path / "file"))
+    assert (refused.returncode, "is no folder" in refused.stderr) == (70, True)
+
+
+def test_too_little_of_an_id_says_how_much_is_needed(run, tmp_path):
+    (tmp_path / "project" / "one.md").write_text(STEP)
+    run("flowstone", "run", "one.md")
+    found = json.loads(run("flowstone", "status", "--json").stdout)["run"]
+    assert "8 characters" in run("flowstone", "status", found[:4]).stderr
+
+
+def test_a_front_matter_without_an_end_says_how_to_end_it(run, tmp_path):
+    (tmp_path / "project" / "open.md").write_text("---\ntype: workflow\n")
+    assert "holds only ---" in run("flowstone", "lint", "open.md").stdout
+
+
+def test_the_name_of_a_file_cannot_write_to_the_terminal(run, tmp_path):
+    name = "esc\x1b[31m.md"
+    (tmp_path / "project" / name).write_text(STEP)
+    assert "\x1b" not in run("flowstone", "lint", name).stdout

@@ -9,7 +9,7 @@ import click
 
 from flowstone.cli import exit_codes
 from flowstone.cli.errors import Exit
-from flowstone.cli.render.terminal import say, say_document, terminal_of
+from flowstone.cli.render.terminal import one_line, say, say_document, terminal_of
 from flowstone.diagnostics import Diagnostic, Severity, errors_of
 from flowstone.errors import SourceError, UsageError
 from flowstone.values import pretty_json
@@ -65,7 +65,7 @@ def _print_text(found: list[Found]) -> None:
     colour = terminal_of(sys.stdout).colour
     counts = {severity: 0 for severity in Severity}
     for path, text, diagnostics, _ in found:
-        say(diagnostics_text(path, text, diagnostics, colour=colour) if diagnostics else f"{path}: ok\n")
+        say(diagnostics_text(path, text, diagnostics, colour=colour) if diagnostics else f"{one_line(path)}: ok\n")
         for diagnostic in diagnostics:
             counts[diagnostic.severity] += 1
     if any(counts.values()):

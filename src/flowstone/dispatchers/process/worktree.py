@@ -12,6 +12,7 @@ import contextlib
 import fcntl
 import os
 import re
+import shlex
 import shutil
 import stat
 import time
@@ -132,7 +133,7 @@ def finish(git: Git, tree: Worktree, unit: str) -> tuple[str, ...]:
         return (f'unit "{unit}": its worktree {path} is kept, because it cannot be cleaned up: {error}',)
     if changes.commits:
         return (f'unit "{unit}": its worktree {path} is kept: it has commits that no branch holds',)
-    see = f"git -C {tree.repository.folder} --work-tree={path} status"
+    see = shlex.join(["git", "-C", tree.repository.folder, f"--work-tree={path}", "status"])
     return (f'unit "{unit}": its worktree {path} is kept, because the unit changed files in it (see them: {see})',)
 
 

@@ -39,7 +39,9 @@ def parse_markdown(text: str, path: str, report: Report) -> ir.Document | None:
     front = split_front_matter(text)
     if front is None:
         message = "A workflow must start with a YAML frontmatter block: --- on its first line and another ---."
-        report.error("frontmatter-missing", message, Place(1, 1), "begin the file with ---")
+        opened = text.startswith("---\n")
+        hint = "end the front matter with a line that holds only ---" if opened else "begin the file with ---"
+        report.error("frontmatter-missing", message, Place(1, 1), hint)
         return None
     root = read_yaml(front.yaml, YAML_RULES, report, front.yaml_line)
     if root is None or report.failed:

@@ -153,6 +153,7 @@ class Database:
 
     def _open_to_read(self) -> sqlite3.Connection:
         if not os.path.exists(self.path):
+            _require_reachable(self.path)
             return self._empty()
         try:
             connection = self._connect(self.path, "ro")
@@ -212,6 +213,15 @@ class Database:
                 if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
                     raise
                 time.sleep(0.005)
+
+
+def _require_reachable(path: str) -> None:
+    """StoreError where a file stands in the way to a database that is yet to be made."""
+    folder = os.path.dirname(os.path.abspath(path))
+    while not os.path.lexists(folder):
+        folder = os.path.dirname(folder)
+    if not os.path.isdir(folder):
+        raise StoreError(f"{folder}: is no folder, so {path} cannot be in it", hint="point flowstone to a folder")
 
 
 class Transaction:
