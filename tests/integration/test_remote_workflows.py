@@ -131,7 +131,7 @@ def test_files_that_a_fetched_one_nests_lie_beside_it_and_not_here(tmp_path):
         with flowstone(tmp_path, server) as flow:
             report = flow.run(f"{server.url}/f/w.yaml")
             assert report.state.status == "succeeded"
-            (child,) = flow.status(report.row.record.id).children
+            (child,) = (nested.row for nested in flow.status(report.row.record.id).children)
     assert child.record.source_path == f"{server.url}/f/sub/kid.yaml"
     assert dict(child.record.provenance)["ORUN_FLOW_SOURCE_URL"] == f"{server.url}/f/w.yaml"
 
@@ -145,7 +145,7 @@ def test_a_local_file_nests_a_remote_one_and_a_resume_compares_it(tmp_path):
             report = flow.run("w.yaml")
             assert report.state.status == "failed"
             run_id = report.row.record.id
-            (child,) = flow.status(run_id).children
+            (child,) = (nested.row for nested in flow.status(run_id).children)
             assert dict(child.record.provenance)["ORUN_FLOW_SOURCE_SHA"] == COMMIT
             assert [file.path for file in report.state.plan.read_set] == ["w.yaml", REF]
         server.replies[CONTENTS] = page(FLOW)

@@ -82,7 +82,7 @@ def test_a_fetched_workflow_nests_files_of_its_repository_at_its_commit(open_flo
     with open_flow() as flow:
         report = flow.run(REF)
         assert report.state.status == "succeeded"
-        children = flow.status(report.row.record.id).children
+        children = [child.row for child in flow.status(report.row.record.id).children]
     commit = repository.refs["v1"]
     assert sorted(str(row.record.source_path) for row in children) == [
         f"github:acme/flows@{commit}//flows/parts/build.yaml",
@@ -224,7 +224,10 @@ def test_the_remote_workflows_that_a_local_file_nests(open_flow, repository):
         flow.wiring.frozen = True
         report = flow.run("top.yaml")
         assert report.state.status == "succeeded"
-        rows = {row.record.ref: dict(row.record.provenance) for row in flow.status(report.row.record.id).children}
+        rows = {
+            row.record.ref: dict(row.record.provenance)
+            for row in (child.row for child in flow.status(report.row.record.id).children)
+        }
     assert rows[REF]["ORUN_FLOW_SOURCE_REPO"] == "acme/flows"
     assert rows["near.yaml"] == {}
     with open_flow() as flow, pytest.raises(UsageError, match=r"near\.yaml nests no remote workflow"):
