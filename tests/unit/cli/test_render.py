@@ -152,7 +152,7 @@ def test_plain_lines():
     ]
     assert summary(state, str, PLAIN) == [
         "  build  succeeded    1.5s",
-        "  fan    failed       7.5s  0/2 units",
+        "  fan    failed       7.5s  1/2 units",
         "      ✕ exited 3 because",
         "run flow-1: failed in 9.0s",
         "  a = x",
