@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from functools import partial
 
 from flowstone.config.rules import Kind, Rule, known_keys, problems, rule_for
 from flowstone.errors import ConfigError, InputError, UsageError
@@ -145,7 +146,17 @@ def _decode(path: str, data: bytes) -> dict[str, Json]:
         raise ConfigError(f"{path}: not valid JSON: {error}") from None
     if not isinstance(document, dict):
         raise ConfigError(f"{path}:1:1: the configuration must be one JSON object")
+    json.loads(data, object_pairs_hook=partial(_unique, path))
     return document
+
+
+def _unique(path: str, pairs: list[tuple[str, Json]]) -> None:
+    """ConfigError for an object that has a key twice: which one is meant, nobody knows, and a change would drop one."""
+    seen: set[str] = set()
+    for name, _ in pairs:
+        if name in seen:
+            raise ConfigError(f'{path}: the key "{name}" stands twice in one object', hint="Remove one of them.")
+        seen.add(name)
 
 
 def _replace(real: str, data: bytes) -> None:

@@ -111,3 +111,12 @@ def test_the_name_of_a_file_cannot_write_to_the_terminal(run, tmp_path):
     name = "esc\x1b[31m.md"
     (tmp_path / "project" / name).write_text(STEP)
     assert "\x1b" not in run("flowstone", "lint", name).stdout
+
+
+def test_a_key_that_stands_twice_in_the_configuration_is_told(run, tmp_path):
+    (tmp_path / "config").mkdir()
+    path = tmp_path / "config" / "config.json"
+    path.write_text('{"workflow": {"maxConcurrency": 2, "maxConcurrency": 3}}')
+    refused = run("akm", "config", "set", "workflow.hostConcurrency", "4")
+    assert (refused.returncode, "stands twice" in refused.stderr) == (78, True)
+    assert path.read_text().count("maxConcurrency") == 2
