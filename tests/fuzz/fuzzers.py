@@ -97,8 +97,8 @@ def fuzz_orun(data: bytes) -> bool:
 
 
 def fuzz_orun_job(data: bytes) -> bool:
-    from flowstone.formats.orun_job.compile import compile_job
     from flowstone.errors import PlanVersionError
+    from flowstone.formats.orun_job.compile import compile_job
     from flowstone.formats.orun_job.planned import decode, encode
     from flowstone.plan.checks.structure import problems_of
 
