@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 
 import pytest
 
 from flowstone.errors import LeaseHeld
 from flowstone.run.events import AttemptEnded, RunStatus
-from flowstone.stores.registry import OPENERS, open_store
+from flowstone.stores.registry import OPENERS
 from flowstone.testing.crashing_store import When
 from tests.asking import AskingBench
 from tests.crashing import crash, result
 from tests.driving import RUN
 
 HOUR = 3_600_000
-
-
-@pytest.fixture
-def opened(tmp_path):
-    """A function that opens an empty store of a name, again and again."""
-    stores = []
-    numbers = itertools.count()
-
-    def opening(name):
-        stores.append(open_store(name, str(tmp_path / f"{next(numbers)}")))
-        return stores[-1]
-
-    yield opening
-    for store in stores:
-        store.close()
 
 
 @pytest.mark.parametrize("when", When)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 
 from flowstone.errors import CorruptJournal
@@ -12,21 +10,6 @@ from flowstone.testing.crashing_store import Crash, CrashingStore, When
 from tests.crash.scenarios import SCENARIOS, a_large_artifact
 from tests.crashing import crash, crash_at_every_append, finish, result
 from tests.driving import Bench
-
-
-@pytest.fixture
-def opened(tmp_path):
-    """A function that opens an empty store of a name, again and again."""
-    stores = []
-    numbers = itertools.count()
-
-    def opening(name):
-        stores.append(open_store(name, str(tmp_path / f"{next(numbers)}")))
-        return stores[-1]
-
-    yield opening
-    for store in stores:
-        store.close()
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

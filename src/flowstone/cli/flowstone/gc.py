@@ -43,13 +43,14 @@ def command(older_than: str, max_size: str | None, failed: bool, dry_run: bool, 
         found = flow.rubbish(rules)
         for item in found:
             say(neutral(_line(item, now_ms())) + "\n")
-        if dry_run or not found:
-            say(f"{_sum(found)}{' would go' if found else ''}\n" if found else "nothing to remove\n")
-            if dry_run:
-                return
+        if not found:
+            say("nothing to remove\n")
+        elif dry_run:
+            say(f"{_sum(found)} would go\n")
         elif not yes:
             confirm(f"Remove {_sum(found)}?", yes=False)
-        _tell(flow.clear(found))
+        if not dry_run:
+            _tell(flow.clear(found))
 
 
 def _tell(cleared: Cleared) -> None:
