@@ -124,11 +124,11 @@ def _family(store: Store, run_id: str) -> list[str]:
 
 def _trees(session: Session, ended: Mapping[str, bool], before: int) -> Iterator[Rubbish]:
     """Trees of runs that have ended; of a run not known here, which may be resumable elsewhere, old ones."""
-    from flowstone.dispatchers.process.worktree import kept_trees
+    from flowstone.dispatchers.process.worktree import bytes_of, kept_trees
 
-    for run, path, at, size in kept_trees(session.wiring.env.get("TMPDIR") or "/tmp"):
+    for run, path, at in kept_trees(session.wiring.env.get("TMPDIR") or "/tmp"):
         if ended.get(run, at <= session.wiring.clock.now_ms() - STRANGER_MS) and at <= before:
-            yield Rubbish(Kind.WORKTREE, path, at, size, title=f"of run {run}")
+            yield Rubbish(Kind.WORKTREE, path, at, bytes_of(path), title=f"of run {run}")
 
 
 def _crashes(session: Session, before: int) -> Iterator[Rubbish]:

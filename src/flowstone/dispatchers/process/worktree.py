@@ -206,14 +206,14 @@ def sweep(git: Git, root: str, run: str, common: str) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def kept_trees(temporary: str) -> Iterator[tuple[str, str, int, int]]:
-    """Every folder that runs have left: the run, the path, when it changed (milliseconds), its bytes."""
+def kept_trees(temporary: str) -> Iterator[tuple[str, str, int]]:
+    """Every folder that runs have left: the run, the path, when it changed (milliseconds)."""
     root = os.path.join(os.path.realpath(temporary), FOLDER)
     for run in _names(root):
         for name in _names(os.path.join(root, run)):
             path = os.path.join(root, run, name)
             with contextlib.suppress(OSError):
-                yield run, path, int(os.lstat(path).st_mtime * 1000), _bytes_of(path)
+                yield run, path, int(os.lstat(path).st_mtime * 1000)
 
 
 def discard_kept(path: str) -> bool:
@@ -230,7 +230,8 @@ def discard_kept(path: str) -> bool:
     return True
 
 
-def _bytes_of(path: str) -> int:
+def bytes_of(path: str) -> int:
+    """What the files of a folder hold."""
     size = 0
     for at, _, names in os.walk(path):
         for name in names:
